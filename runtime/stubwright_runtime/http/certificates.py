@@ -41,7 +41,7 @@ def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[st
             values[key] = value
     context = make_tls_context()
     try:
-        # Without a callable, OpenSSL would prompt for the password on the terminal.
+        # OpenSSL would prompt for the password on the terminal if this were not a callable.
         context.load_cert_chain(values["certificateEnv"], values.get("keyEnv"), lambda: values.get("passwordEnv", ""))
     except OSError as error:  # also raised for invalid certificates, wrong passwords, and mismatched keys
         files = " and ".join(certificate[key] for key in ("certificateEnv", "keyEnv") if key in certificate)

@@ -1,4 +1,4 @@
-"""Selects parts of a response with JSON Pointers, in which the step `*` matches each item and property.
+"""Selects parts of a response with JSON Pointers; the step `*` matches each item and property.
 
 A scalar is selected even if the pointer has more steps.
 """

@@ -1,5 +1,4 @@
-"""Gets OAuth 2.0 tokens for APIs from client credentials, a refresh token (RFC 6749, 4.4 and 6), or an exchange of the
-caller's token (RFC 8693).
+"""Gets OAuth 2.0 API tokens from client credentials, refresh tokens (RFC 6749, 4.4 and 6), or exchange (RFC 8693).
 
 Tokens are sent only to the API, and credentials only to the token endpoint, without redirects; logs and errors never
 contain them.
@@ -287,7 +286,7 @@ def is_bearer(response: Mapping[str, Any]) -> bool:
 
 
 def find_lifetime(response: Mapping[str, Any]) -> float:
-    """Return how many seconds to use a token, or infinity if its lifetime is unknown or invalid."""
+    """Return a token's usable lifetime in seconds, or infinity if it is unknown or invalid."""
     seconds = response.get("expires_in")
     if isinstance(seconds, str) and seconds.isdecimal() and len(seconds) < 10:
         seconds = int(seconds)

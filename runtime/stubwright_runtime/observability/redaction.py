@@ -28,10 +28,10 @@ _PIECE: Final = 8
 """The length of pieces of longer secrets, which are also redacted because text may be truncated."""
 
 _EDGE: Final = 256
-"""How many characters at each end of a secret to split into pieces."""
+"""The number of characters at each end of a secret that are split into pieces."""
 
 _KEPT: Final = 256
-"""How many recent secrets to redact if the current call is unknown."""
+"""The number of recent secrets to redact if the current call is unknown."""
 
 _CHARACTERS: Final = 1024 * 1024
 """The maximum total length of recent secrets; the latest one may exceed it."""

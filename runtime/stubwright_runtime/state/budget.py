@@ -73,7 +73,7 @@ class Budget:
         return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
-        """Return which budget lacks room for `more` bytes if the caller uses `own` of `total`, or `None`."""
+        """Return the owner of the budget without room for `more` bytes, given `own` of `total` used bytes, or `None`."""
         if own + more > self.each:
             return "caller"
         return "server" if own + more > self.all - total - more else None
@@ -85,7 +85,7 @@ class Budget:
 
 
 def count_bytes(key: str, *parts: bytes) -> int:
-    """Return how many bytes a record counts for."""
+    """Return the bytes that a record counts for."""
     return OVERHEAD + len(key.encode()) + sum(map(len, parts))
 
 

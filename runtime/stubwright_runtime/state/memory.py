@@ -322,7 +322,7 @@ class MemoryStore:
         while self._ends and self._ends[0][0] <= now:
             _, name = heapq.heappop(self._ends)
             entry = self._records.get(name)
-            # The record was deleted, or replaced by one that does not expire.
+            # The record was deleted, or replaced by a record that does not expire.
             if entry is None or entry.until == _NEVER:
                 continue
             if entry.until <= now:

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 PATIENCE: Final = 5.0
-"""How many seconds in total a request waits for the store."""
+"""The total seconds that a request may wait for the store."""
 
 _BRISK: Final = 1.0
 """Seconds within which a healthy store responds. Shorter waits do not count, and a shorter timeout is not an outage."""
 
 _REST: Final = 2.0
-"""How many seconds to attempt no exchange after a timeout."""
+"""Seconds after a timeout before the next exchange is attempted."""
 
 _UNSENT: Final = (ConnectionRefusedError, FileNotFoundError)
 """Causes of failures that occur before anything is sent."""

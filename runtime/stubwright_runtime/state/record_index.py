@@ -1,7 +1,7 @@
 """Detects record rollbacks with encrypted indexes of the current versions.
 
 A principal has several indexes, each for some of its records. An index's number increases with each change. If a record
-and its index are restored to an older state, the number is lower than the one that this process has seen.
+and its index are restored to an older state, the number is lower than the number this process has seen.
 """
 
 from __future__ import annotations
@@ -137,5 +137,5 @@ class HighWaterMarks:
 
 
 def choose_part(name: str) -> int:
-    """Return which of the principal's indexes contains a name, by number."""
+    """Return the number of the principal's index that contains a name."""
     return hashlib.sha256(name.encode()).digest()[0] % PARTS

@@ -38,7 +38,7 @@ class Call:
 
     Attributes:
         method: The method, such as `tools/call`.
-        params: The parameters. Unknown ones, and those that change between rounds, are ignored.
+        params: The parameters. Unknown parameters, and parameters that change between rounds, are ignored.
         caller: A unique ID for the caller.
     """
 

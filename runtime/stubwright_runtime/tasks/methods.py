@@ -44,7 +44,7 @@ _MAX_SUBSCRIBED: Final = 1000
 """The maximum number of tasks per stream."""
 
 _ID: Final = 100
-"""How many characters of a task's ID distinguish anonymous callers."""
+"""The number of task ID characters that distinguish anonymous callers."""
 
 _POLL_INTERVAL: Final = 5.0
 """Seconds between polls for an awaited task."""

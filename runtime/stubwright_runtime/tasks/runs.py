@@ -52,7 +52,7 @@ MAX_DEATHS: Final = 3
 """The maximum number of processes that may die while running a task, since the task might be the cause."""
 
 _CLAIM_TIMEOUT: Final = 10.0
-"""How many seconds to retry claiming a task while the store is unavailable."""
+"""Seconds to keep retrying to claim a task while the store is unavailable."""
 
 _RETRY_INTERVAL: Final = 0.5
 """Seconds between attempts to store a task's end."""
@@ -187,7 +187,7 @@ class Runs:
     def _mark_claimed(self, holder: str, task: Task) -> Task | None:
         if task.status != "working":
             return None
-        # An earlier attempt succeeded, but the response was lost.
+        # An earlier attempt succeeded, although its response was lost.
         if task.run == holder:
             return task
         tool = self._server.package.tools.get(task.tool)

@@ -43,8 +43,7 @@ class TaskStore:
         store.listen(_TOPIC, self._wake)
 
     async def create(self, task: Task, most: int | None) -> bool:
-        """Store a new task unless its caller has `most` unfinished tasks for this tool, and return whether it was
-        stored.
+        """Store a task unless its caller has `most` unfinished tasks for this tool, and return whether it was stored.
 
         Raises:
             StateLost: The task might not have been stored.
@@ -178,7 +177,7 @@ class TaskStore:
         return changed
 
     async def get_result(self, task: Task) -> dict[str, Any] | None:
-        """Return a task's result, or `None` if it has none or it expired. Raises StateLost."""
+        """Return a task's result, or `None` if it does not exist or has expired. Raises StateLost."""
         record = None if task.result is None else await self._store.get(_RESULT, task.result)
         result: dict[str, Any] | None = None if record is None else json.loads(record.data)
         return result

@@ -23,7 +23,7 @@ _BITS: Final = 14_000  # integers with fewer bits have fewer digits
 
 
 def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, object] | None) -> Mapping[str, object]:
-    """Merge a call's arguments with additional ones that have no method parameter.
+    """Merge a call's arguments with additional arguments that have no method parameter.
 
     Args:
         tool: The tool.

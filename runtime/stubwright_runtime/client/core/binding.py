@@ -122,9 +122,9 @@ class Binding:
                 overrides: `text` for all strings in content, `all` to include `structuredContent` and `_meta`, `none`
                 for nothing. Except with `none`, data and MIME types are also checked. Exceptions contain the original
                 text.
-            confirm: Called before each call to a tool that the compiled manifest declares dangerous: one with
-                `policy.confirm`, one with neither `readOnlyHint: true` nor `destructiveHint: false` (MCP 2025-11-25,
-                schema, `ToolAnnotations`), or one whose hints the manifest does not trust. Receives the tool's wire
+            confirm: Called before each call to a tool that the compiled manifest declares dangerous: a tool with
+                `policy.confirm`, with neither `readOnlyHint: true` nor `destructiveHint: false` (MCP 2025-11-25,
+                schema, `ToolAnnotations`), or with hints that the manifest does not trust. Receives the tool's wire
                 name and the arguments; any return value except `True` declines the call. May be `async`. By default,
                 calls need no confirmation.
             confirm_all: Call `confirm` before every call.

@@ -68,7 +68,7 @@ def make_reader(session: Session, tool: Tool, output: type[_Output]) -> Callable
         value = read_structured(tool, result, mirrored=not session.modern)
         try:
             return output.model_validate(value)
-        except (ValidationError, RecursionError) as error:  # a value that the schema allows but the model does not
+        except (ValidationError, RecursionError) as error:  # the schema allows the value; the model rejects it
             wrong = describe_problems(error) if isinstance(error, ValidationError) else "it is nested too deeply"
             raise InvalidResult(tool.name, [f"result: {wrong}"], result) from None
 

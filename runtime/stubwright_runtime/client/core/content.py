@@ -78,7 +78,7 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
     Args:
         tool: The tool.
         result: The server's result.
-        sanitize: `text` sanitizes strings in content, `all` also those in `structuredContent` and `_meta`; `none`
+        sanitize: `text` sanitizes strings in content, `all` also strings in `structuredContent` and `_meta`; `none`
             disables sanitizing and the checks for data and MIME types.
 
     Raises:

@@ -68,7 +68,7 @@ connection. `cancelled`: the caller cancelled the call.
 """
 
 Sanitize: TypeAlias = Literal["text", "all", "none"]
-"""Which strings in a result to sanitize: those in its content, also those in `structuredContent`, or none."""
+"""The part of a result to sanitize: its content, also its `structuredContent`, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Complete call responses. For a failed tool, the response is returned, not raised."""
+"""Complete call responses. Calls return a failed tool's response instead of raising an error."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ _Send: TypeAlias = "Callable[[CallToolRequestParams], Awaitable[CallToolResult |
 _RESULT_TYPES: Final = ("complete", "input_required", "task")
 
 _URL_ATTEMPTS: Final = 3
-"""How many times a person can be asked to visit URLs for one request."""
+"""The maximum number of times to ask a person to visit URLs for one request."""
 
 
 class Session:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 Drift: TypeAlias = Literal["ignore", "warn", "error"]
-"""What to do if tools differ from the compiled ones: nothing, `DriftWarning` or `DriftError`."""
+"""The reaction if tools differ from the compiled ones: nothing, `DriftWarning` or `DriftError`."""
 
 _DETAILS: Final = 6  # maximum differences shown per field
 _LONGEST: Final = 60  # maximum characters of a quoted value

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 _ATTEMPTS: Final = 3
-"""How many attempts fit into a timeout if all responses are lost."""
+"""The number of attempts that fit into a timeout if all responses are lost."""
 
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0

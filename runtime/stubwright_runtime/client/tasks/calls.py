@@ -102,16 +102,15 @@ class ToolTask(Generic[T_co]):
             ToolFailed: The tool returned `isError`.
             TaskCancelled: The task was cancelled.
             TaskExpired: The task is unknown to the server, or has expired.
-            MCPError: The task failed with a protocol error, in which case `done()` is true, or the server cannot be
-                polled or kept asking, in which case the task may continue.
+            MCPError: The task failed with a protocol error (`done()` is true), or the server cannot be polled or kept
+                asking (the task may continue).
             Exception: As documented for the client's methods, or raised by a callback.
         """
         await self._end(timeout)
         return self._call_state.get_value()
 
     async def response(self, *, timeout: float | None = None) -> CallResponse[T_co]:
-        """Wait for the task to finish, and return the whole response, even if the tool failed, like
-        `with_raw_response`.
+        """Return the whole response when the task finishes, even if the tool failed, like `with_raw_response`.
 
         Args:
             timeout: As for `wait`. Raises the same exceptions as `wait`, except `ToolFailed`.

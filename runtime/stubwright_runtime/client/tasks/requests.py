@@ -179,7 +179,7 @@ class TaskRequests:
 
         Args:
             task: The task's ID.
-            waits: Whether the task is still running, in which case the request has no timeout.
+            waits: Whether the task is still running; if so, the request has no timeout.
         """
         options = replace(self._given, timeout=None) if waits else self.options
         request = GetTaskPayloadRequest(params=GetTaskPayloadRequestParams(task_id=task))

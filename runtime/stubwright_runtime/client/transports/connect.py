@@ -54,7 +54,7 @@ def narrow(
         own: The client class's toolset.
 
     Raises:
-        ValueError: The caller requests a toolset, but the target cannot select one.
+        ValueError: The caller requests a toolset that the target cannot select.
     """
     names = [name for name in (own, toolset) if name is not None]
     if isinstance(target, str):

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _FIRST: Final = 5
-"""How many lines to store from the start, which often shows the cause."""
+"""The number of lines stored from the start, which often shows the cause."""
 
 _LAST: Final = 10
-"""How many lines to store from the end."""
+"""The number of lines stored from the end."""
 
 _LONGEST: Final = 500
-"""How many characters to store per line."""
+"""The number of characters stored per line."""
 
 _CHUNK: Final = 65536
 

@@ -111,7 +111,7 @@ def check_message(message: dict[str, Any], data: bytes) -> None:
     with suppress(ValidationError):
         adapter.validate_python(message, by_name=False)
         return
-    # Validate JSON text, for which pydantic's messages say "an object" instead of "a dictionary".
+    # Validate JSON text, because pydantic's messages then use "an object" instead of "a dictionary".
     try:
         adapter.validate_json(data, by_name=False)
     except ValidationError as error:

@@ -32,7 +32,7 @@ class MemoryEngine:
         self._context = contextvars.Context()
 
     def stop(self) -> None:
-        """Implement `TaskEngine.stop`; no other process can take over the tasks."""
+        """Implement `TaskEngine.stop`; no other process can run the tasks."""
 
     async def submit(self, task: str) -> None:
         """Implement `TaskEngine.submit`."""

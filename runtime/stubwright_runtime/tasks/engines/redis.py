@@ -39,7 +39,7 @@ _BLOCK: Final = 1000
 """The duration of a blocking read in milliseconds; less than the connection's timeout."""
 
 _LOOKS: Final = 4
-"""How many scans for idle IDs to make per idle time."""
+"""The number of scans for idle IDs per idle time."""
 
 _BATCH: Final = 100
 """The maximum number of idle IDs to claim in one step."""
