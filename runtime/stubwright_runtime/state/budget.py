@@ -73,7 +73,7 @@ class Budget:
         return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
-        """Return the owner of the budget without room for `more` bytes, given `own` of `total` used bytes, or `None`."""
+        """Return the owner of a budget without room for `more` bytes, given `own` and `total` used bytes, or `None`."""
         if own + more > self.each:
             return "caller"
         return "server" if own + more > self.all - total - more else None

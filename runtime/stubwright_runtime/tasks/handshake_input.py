@@ -27,7 +27,6 @@ class InputRequester:
     """Sends tasks' pending questions."""
 
     def __init__(self, tasks: Tasks) -> None:
-        """Use a server's tasks."""
         self._tasks = tasks
 
     async def ask(self, connection: TaskConnection, task: Task) -> None:

@@ -126,7 +126,7 @@ async def test_a_required_tool_of_a_server_without_tasks_is_called(shop: Any) ->
 async def test_a_server_that_makes_no_task_of_a_tool_is_told_apart(shop: Any) -> None:
     refusal = mcp.MCPError(code=mcp_types.METHOD_NOT_FOUND, message="no task support")
     async with _connected(shop, "pipe legacy", TaskServer(first=refusal)) as client:
-        with pytest.raises(shop.TasksUnsupported, match="no task support; generate the client again"):
+        with pytest.raises(shop.TasksUnsupported, match="no task support; regenerate the client"):
             await client.tasks.ship_order(order_id="7")
 
 

@@ -188,7 +188,7 @@ async def test_each_principal_has_bytes_of_its_own_over_http(package: ModuleType
             bearer = {"authorization": f"Bearer {name}"}
             async with over_http(f"{url}/mcp", revision, TASKS, headers=bearer) as wire:
                 assert known(await started(wire, "hold", "x" * 200 * KIB))
-                assert "the limit is 300 KiB" in told(await started(wire, "work", "x" * 100 * KIB))
+                assert "The limit is 300 KiB" in told(await started(wire, "work", "x" * 100 * KIB))
         handlers.let_go()
 
 
@@ -200,7 +200,7 @@ async def test_sessions_without_a_token_share_one_budget_and_one_number_of_tasks
                 made.append("task" in await started(wire, "hold", "x" * 60 * KIB))
         assert made == [True, True, False], "of `most: 2`"
         async with over_http(f"{url}/mcp", HANDSHAKE, TASKS) as wire:
-            assert "the limit is 300 KiB" in told(await started(wire, "work", "x" * 200 * KIB))
+            assert "The limit is 300 KiB" in told(await started(wire, "work", "x" * 200 * KIB))
 
 
 @pytest.mark.parametrize(("revision", "way"), amounts.sample(product(ERAS, ["stdio", "http"]), 3))

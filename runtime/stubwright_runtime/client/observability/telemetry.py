@@ -121,7 +121,7 @@ class Telemetry:
             self._record(sent, {"error.type": kind})
 
     def record_end(self, *, failed: bool) -> None:
-        """Record the end of the connection."""
+        """Record that the connection has ended."""
         failure: dict[str, AttributeValue] = {"error.type": "connection_closed"} if failed else {}
         for sent in self._sent.values():
             self._record(sent, {"error.type": "connection_closed"})

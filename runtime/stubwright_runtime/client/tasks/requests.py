@@ -150,7 +150,7 @@ class TaskRequests:
                 raise
             raise TasksUnsupported(
                 f"the server does not run {self._tool.name!r} as a task, though its `execution.taskSupport` allows it: "
-                f"{error.message}; generate the client again, or call the method itself"
+                f"{error.message}; regenerate the client, or call the method itself"
             ) from error
 
     async def get(self, task: str) -> WireTask:

@@ -1,6 +1,6 @@
 """The task engine on a Redis stream, for processes that share a store.
 
-The stream contains only IDs, so that anyone who can write to Redis cannot choose functions or arguments. If a process
+The stream contains only IDs, so that write access to Redis does not allow choosing functions or arguments. If a process
 dies, other processes reclaim its tasks.
 """
 
