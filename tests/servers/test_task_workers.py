@@ -450,7 +450,7 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
     amounts.sample(
         [
             (("worker",), "a worker runs the tasks of other processes; add --state redis://HOST:PORT"),
-            (("--workers", "2"), "--workers needs state that other processes can use; add --state redis://HOST:PORT"),
+            (("--workers", "2"), "--workers needs a store that other processes can use; add --state redis://HOST:PORT"),
             (("tasks",), "the tasks command reads the tasks of other processes; add --state redis://HOST:PORT"),
             (("--run-again", "x"), "--run-again is for the tasks command, which does not serve"),
             (("worker", "--http", ":0"), "a worker does not serve; remove --http and --workers"),

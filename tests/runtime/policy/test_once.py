@@ -641,7 +641,7 @@ async def test_results_count_against_the_bytes_of_their_caller(package: ModuleTy
     )
     refused = [result for result in results if result.get("isError")]
     assert 0 < len(refused) < 60
-    assert "stored here, and the limit is 64 KiB" in text(refused[0])
+    assert "stored here. The limit is 64 KiB" in text(refused[0])
     assert len(handlers.effects) == 61 - len(refused)
 
 
