@@ -354,15 +354,15 @@ async def _send(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
             _debug(outgoing, "no response in time", begun)
             raise _failure(binding, outgoing, f"did not respond within {binding.api.timeout:g} seconds") from None
         except _UNSENT as error:
-            _debug(outgoing, reason := describe(error, _words(error)), begun)
+            _debug(outgoing, reason := describe(error, _split_name(error)), begun)
             if is_last:
                 raise _failure(binding, outgoing, f"cannot be reached: {reason}", is_sent=False) from None
         except (httpx2.TransportError, ssl.SSLError) as error:  # the latter if an API rejects a certificate
-            _debug(outgoing, reason := describe(error, _words(error)), begun)
+            _debug(outgoing, reason := describe(error, _split_name(error)), begun)
             if is_last:
                 raise _failure(binding, outgoing, f"did not finish its response: {reason}") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise _failure(binding, outgoing, f"sent an unreadable response ({_words(error)})") from None
+            raise _failure(binding, outgoing, f"sent an unreadable response ({_split_name(error)})") from None
         else:
             _debug(outgoing, format_status(answer.status), begun)
             retry_after = parse_retry_after(answer.headers.get("retry-after"))
@@ -377,7 +377,7 @@ async def _follow_redirects(client: httpx2.AsyncClient, binding: Binding, outgoi
     """Follow same-origin redirects of `GET` and `HEAD`, and 303 for any method (RFC 9110, 15.4.4)."""
     url = outgoing.url
     for _ in range(_MOST_REDIRECTS + 1):
-        answer = await _once(client, outgoing, url, binding.api.most)
+        answer = await _send_once(client, outgoing, url, binding.api.most)
         target = answer.headers.get("location")
         if answer.status not in _MOVED or target is None:
             return answer
@@ -435,16 +435,16 @@ def _choose_error(outgoing: OutgoingRequest, status: int) -> type[ToolError]:
 def _debug(outgoing: OutgoingRequest, how: str, begun: float) -> None:
     """Log a request, omitting its query and credentials."""
     if log().isEnabledFor(logging.DEBUG):
-        url = mask(_shown(outgoing.url), outgoing.secrets)
+        url = mask(_hide_query(outgoing.url), outgoing.secrets)
         log().debug("%s %s: %s in %.3f s", outgoing.method, url, how, time.monotonic() - begun)
 
 
-def _shown(url: str) -> str:
+def _hide_query(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-async def _once(client: httpx2.AsyncClient, outgoing: OutgoingRequest, url: str, most: int) -> Answer:
+async def _send_once(client: httpx2.AsyncClient, outgoing: OutgoingRequest, url: str, most: int) -> Answer:
     request = client.build_request(
         outgoing.method,
         url,
@@ -473,7 +473,7 @@ def _is_stream(headers: Mapping[str, str]) -> bool:
     return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
 
 
-def _words(error: Exception) -> str:
+def _split_name(error: Exception) -> str:
     """Return the error's class name as words; its message may contain a URL."""
     name = type(error).__name__
     return "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()

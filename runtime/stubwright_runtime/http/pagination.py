@@ -91,7 +91,7 @@ class Page:
 
     def _read(self, cursor: Json) -> Any:
         """Return the position in a cursor."""
-        value: Json = _decoded(cursor) if isinstance(cursor, str) else None
+        value: Json = _decode_cursor(cursor) if isinstance(cursor, str) else None
         is_own = isinstance(value, list) and value[:2] == [_VERSION, self._tag] and len(value) == 3
         if not isinstance(value, list) or not is_own or not self.is_position(value[2]):
             raise ToolError("`cursor` did not come from this tool: use a page's `next`, or omit it for the first page.")
@@ -242,7 +242,7 @@ def find_next_link(header: str) -> str | None:
     return None
 
 
-def _decoded(cursor: str) -> Json:
+def _decode_cursor(cursor: str) -> Json:
     """Return the value in a cursor, or `None` if it cannot be decoded."""
     if len(cursor) > _LONGEST:
         return None

@@ -185,7 +185,7 @@ class Binding:
             ToolError: An argument is invalid where it is used, or the API's base URL is not set.
         """
         making = _RequestBuilder()
-        url = self._base(environment) + self._filled(values)
+        url = self._base(environment) + self._fill_url(values)
         for name, spec in self._section("query"):
             making.query += _pairs(name, spec, values, encode_but_reserved if _is_reserved(spec) else encode)
         for name, constant in self.api.query.items():
@@ -194,11 +194,11 @@ class Binding:
         for name, spec in self._section("headers"):
             text = _header(spec, values)
             if text is not None:
-                making.headers.append((name, _checked(name, text)))
+                making.headers.append((name, _check_header(name, text)))
         own = {name.lower() for name, _ in self._section("headers")} | ({"accept"} & self._http.keys())
         for name, constant in self.api.headers.items():
             if name.lower() not in own:
-                making.headers.append((name, _checked(name, _constant(name, constant, environment))))
+                making.headers.append((name, _check_header(name, _constant(name, constant, environment))))
         for name, spec in self._section("cookies"):
             is_escaped = isinstance(spec, Mapping) and spec.get("style") == "cookie"
             making.cookies += _pairs(name, spec, values, refuse_escaping if is_escaped else encode)
@@ -236,7 +236,7 @@ class Binding:
                 )
         return base.rstrip("/")
 
-    def _filled(self, values: Mapping[str, Any]) -> str:
+    def _fill_url(self, values: Mapping[str, Any]) -> str:
         """Fill the arguments into the URL template."""
 
         def find_value(match: re.Match[str]) -> str:
@@ -299,7 +299,7 @@ class Binding:
 
     def _body(self, values: Mapping[str, Any], making: _RequestBuilder) -> tuple[bytes | None, Sequence[Part]]:
         if "body" in self._http:
-            value = _substituted(self._http["body"], values)
+            value = _substitute(self._http["body"], values)
         elif self._sends_rest:
             value = {name: item for name, item in values.items() if name not in self._used}
         else:
@@ -315,7 +315,7 @@ class Binding:
             if not is_mapping(value):
                 raise ToolError(f"The API requires an object as `{media}`.")
             if kind == _MULTIPART:
-                return None, self._parts(value, values)  # the HTTP client adds the header with the boundary
+                return None, self._make_parts(value, values)  # the HTTP client adds the header with the boundary
             making.headers.append(header)
             charset = _find_charset(media)
             if charset != "utf-8":
@@ -328,7 +328,7 @@ class Binding:
             return _json(value).encode(), ()
         if is_text(kind) and not self._body_content.is_file:
             return _encode_text("body", format_plain(value), media), ()
-        decoded = _decoded("body", value)
+        decoded = _decode_base64("body", value)
         return format_plain(value).encode() if self._body_content.is_base64 else decoded, ()
 
     def _field(self, name: str, value: Any, charset: str = "utf-8") -> list[str]:
@@ -350,12 +350,12 @@ class Binding:
         """Return a part's file name or type from the manifest, or `None` if its argument is missing."""
         parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
         spec = parts.get(name, {})
-        text = _substituted(spec.get(key), values)
+        text = _substitute(spec.get(key), values)
         if text is None or text is _ABSENT:
             return None
-        return _checked(f"Content-{'Disposition' if key == 'filename' else 'Type'}", format_plain(text)).decode()
+        return _check_header(f"Content-{'Disposition' if key == 'filename' else 'Type'}", format_plain(text)).decode()
 
-    def _parts(self, value: Mapping[str, Any], values: Mapping[str, Any]) -> list[Part]:
+    def _make_parts(self, value: Mapping[str, Any], values: Mapping[str, Any]) -> list[Part]:
         """Return the multipart form parts: one per list item, none for null."""
         parts: list[Part] = []
         item: Json
@@ -378,7 +378,7 @@ class Binding:
                     media = given or content.media
                     if media is None or _CONTROL.search(media):
                         media = "application/octet-stream"
-                    decoded = _decoded(name, each)
+                    decoded = _decode_base64(name, each)
                     if content.is_base64:  # the API expects text, not a file
                         parts.append((name, (filename, format_plain(each).encode(), media)))
                     else:
@@ -487,19 +487,19 @@ def _is_reserved(spec: str | Mapping[str, Any]) -> bool:
 
 def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
     """Return an entry's value in `query`, `headers` or `cookies`, or `_ABSENT` if its argument is missing."""
-    value = _substituted(spec["value"] if isinstance(spec, Mapping) else spec, values)
+    value = _substitute(spec["value"] if isinstance(spec, Mapping) else spec, values)
     if value is not _ABSENT and isinstance(spec, Mapping) and "contentType" in spec:
         return _json(value)
     return _ABSENT if value is None else value
 
 
-def _substituted(template: Json, values: Mapping[str, Any]) -> Any:
+def _substitute(template: Json, values: Mapping[str, Any]) -> Any:
     """Fill the arguments into a template, dropping missing ones. A lone argument keeps its type."""
     if isinstance(template, dict):
-        entries = {key: _substituted(value, values) for key, value in template.items()}
+        entries = {key: _substitute(value, values) for key, value in template.items()}
         return {key: value for key, value in entries.items() if value is not _ABSENT}
     if isinstance(template, list):
-        return [value for value in (_substituted(item, values) for item in template) if value is not _ABSENT]
+        return [value for value in (_substitute(item, values) for item in template) if value is not _ABSENT]
     if not isinstance(template, str):
         return template
     only = HOLE.fullmatch(template)
@@ -528,7 +528,7 @@ def _header(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> str | N
     return format_segment(style, explode=explode, name="", value=value, encode=str)
 
 
-def _checked(name: str, text: str) -> bytes:
+def _check_header(name: str, text: str) -> bytes:
     if _CONTROL.search(text):
         raise ToolError(f"The header {name} cannot contain line breaks or control characters.")
     return text.strip().encode("utf-8", "replace")
@@ -547,7 +547,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _decoded(name: str, value: Any) -> bytes:
+def _decode_base64(name: str, value: Any) -> bytes:
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, TypeError, ValueError):

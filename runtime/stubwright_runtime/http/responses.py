@@ -78,7 +78,7 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
     if answer.is_json and b"\\u" in body:
         with suppress(ValueError, RecursionError):  # not JSON
             value = json.loads(body)
-            if (without := _without(value, forms)) != value:
+            if (without := _redact(value, forms)) != value:
                 body = json.dumps(without, ensure_ascii=False).encode("utf-8", "replace")
     return Answer(answer.status, answer.headers, body, answer.url)
 
@@ -104,15 +104,15 @@ def _forms(secrets: Sequence[str]) -> list[str]:
     return sorted(forms, key=len, reverse=True)
 
 
-def _without(value: Any, forms: Sequence[str]) -> Any:
+def _redact(value: Any, forms: Sequence[str]) -> Any:
     """Redact these strings in JSON values and keys."""
     if isinstance(value, str):
         for form in forms:
             value = value.replace(form, REDACTED)
         return value
     if isinstance(value, dict):
-        return {_without(name, forms): _without(each, forms) for name, each in value.items()}
-    return [_without(each, forms) for each in value] if isinstance(value, list) else value
+        return {_redact(name, forms): _redact(each, forms) for name, each in value.items()}
+    return [_redact(each, forms) for each in value] if isinstance(value, list) else value
 
 
 class SchemaMismatch(ToolError):
@@ -156,8 +156,8 @@ def make_result(
     value: Json = None if not answer.body.strip() else parse(answer)
     value = value if shape is None else shape(value)
     forms = _forms(secrets)
-    if b"\\u" in answer.body or any(form.encode() in answer.body or _in_headers(form, answer) for form in forms):
-        value = _without(value, forms)
+    if b"\\u" in answer.body or any(form.encode() in answer.body or _is_in_headers(form, answer) for form in forms):
+        value = _redact(value, forms)
     if tool.output_name is None:
         return json.dumps(value, ensure_ascii=False)
     promised: Json = tool.definition["outputSchema"]
@@ -176,7 +176,7 @@ def make_content(answer: Answer) -> Content:
         return block(answer.body, answer.media)
     if answer.is_json or _is_text(answer):
         return answer.text
-    return embedded(_where(answer.url), blob=answer.body, mime_type=_media(answer.media))
+    return embedded(_strip_url(answer.url), blob=answer.body, mime_type=_media(answer.media))
 
 
 def parse(answer: Answer) -> Any:
@@ -214,7 +214,7 @@ def make_failure(
     after = parse_retry_after(answer.headers.get("retry-after"))
     if after is not None:
         text += f"; try again in {math.ceil(after)} seconds"
-    detail = "" if answer.media.startswith(("image/", "audio/", "video/")) else _short(answer, secrets)
+    detail = "" if answer.media.startswith(("image/", "audio/", "video/")) else _excerpt(answer, secrets)
     return kind(f"{text}: {detail}" if detail else f"{text}.")
 
 
@@ -226,7 +226,7 @@ def format_status(status: int) -> str:
         return str(status)
 
 
-def _short(answer: Answer, secrets: Sequence[str]) -> str:
+def _excerpt(answer: Answer, secrets: Sequence[str]) -> str:
     text = answer.text
     if answer.is_json:
         try:
@@ -237,7 +237,7 @@ def _short(answer: Answer, secrets: Sequence[str]) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
-def _in_headers(form: str, answer: Answer) -> bool:
+def _is_in_headers(form: str, answer: Answer) -> bool:
     return any(form in value for value in answer.headers.values())
 
 
@@ -261,7 +261,7 @@ def _headers(answer: Answer) -> str:
 _SHOWN_HEADERS: Final = ("allow", "content-length", "content-type", "etag", "last-modified", "location")
 
 
-def _where(url: str) -> str:
+def _strip_url(url: str) -> str:
     """Return a URL without its query and user information."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

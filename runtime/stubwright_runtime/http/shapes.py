@@ -54,7 +54,7 @@ class Shape:
             SchemaMismatch: The items are not a list, or the link to the next page cannot be used.
         """
         if following is not None:
-            shaped: dict[str, Any] = {"items": select(following.find_items(body), _walked(self._tree, following.where))}
+            shaped: dict[str, Any] = {"items": select(following.find_items(body), _walk(self._tree, following.where))}
             cursor = following.find_cursor(answer, body)
             if cursor is not None:
                 shaped["next"] = cursor
@@ -67,7 +67,7 @@ class Shape:
         return shaped
 
 
-def _walked(tree: Tree, pointer: str) -> Tree:
+def _walk(tree: Tree, pointer: str) -> Tree:
     """Return the tree below a pointer."""
     here: Tree | None = tree
     for step in parse_steps(pointer):
@@ -83,11 +83,11 @@ def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[s
         text = headers.get(header["name"].lower())
         if text is not None:
             delimiter = DELIMITERS.get(header.get("style", "simple"), ",")
-            values.append((name, _typed(text.strip(), header.get("type", "string"), delimiter)))
+            values.append((name, _convert_type(text.strip(), header.get("type", "string"), delimiter)))
     return values
 
 
-def _typed(text: str, kind: str, delimiter: str) -> Json:
+def _convert_type(text: str, kind: str, delimiter: str) -> Json:
     """Convert a header's value to a type, or return it unchanged if it is invalid."""
     if kind == "array":
         return [item for part in text.split(delimiter) if (item := part.strip())]

@@ -125,12 +125,12 @@ class Tokens:
             if scheme["type"] == "oauth2" and has_grant(scheme, environment) and (subject or not is_exchange(scheme))
         ]
         for scheme in granted:
-            grant_state = self._of(scheme, subject if is_exchange(scheme) else None)
+            grant_state = self._find_state(scheme, subject if is_exchange(scheme) else None)
             if grant_state.token == sent.get(scheme["env"]):
                 grant_state.fresh_until = 0.0
         return bool(granted)
 
-    def _of(self, scheme: Scheme, subject: Subject | None) -> _GrantState:
+    def _find_state(self, scheme: Scheme, subject: Subject | None) -> _GrantState:
         name = json.dumps(scheme, sort_keys=True)
         return self._exchanged.find_state(name, subject) if subject else self._states.setdefault(name, _GrantState())
 
@@ -138,7 +138,7 @@ class Tokens:
         self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], subject: Subject | None
     ) -> _GrantState:
         """Return a scheme's state with a valid token; concurrent calls share one request."""
-        grant_state = self._of(scheme, subject)
+        grant_state = self._find_state(scheme, subject)
         started = time.monotonic()
         async with grant_state.lock:
             when, why = grant_state.failed

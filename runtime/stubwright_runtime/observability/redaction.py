@@ -72,8 +72,8 @@ def find_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Sequence[Secret]:
     hidden = tool.list_hidden(arguments)
     if not hidden:
         return ()
-    secrets = _longest_first(
-        {text for pointer in hidden for text in _texts(arguments, split_pointer(pointer), _words(tool))}
+    secrets = _sort_secrets(
+        {text for pointer in hidden for text in _texts(arguments, split_pointer(pointer), _serialize_definition(tool))}
     )
     _LAST.add(secrets)
     return secrets
@@ -85,7 +85,7 @@ def make_hider() -> Callable[[str], None]:
 
     def hide(text: str) -> None:
         if current is None or all(secret.text != text for secret in current):
-            secrets = _longest_first([text])
+            secrets = _sort_secrets([text])
             _LAST.add(secrets)
             if current is not None:
                 current.extend(secrets)
@@ -101,14 +101,14 @@ def scrub(text: str) -> str:
     current = SCOPE.get().secrets
     if current is not None and not current:
         return text
-    return _without_all(
+    return _remove_secrets(
         _INPUT.sub(f"input_value={REDACTED}", text), _LAST.list_secrets() if current is None else current
     )
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
     """Redact secrets in text: plain, escaped for JSON, Python or URLs, and pieces of longer ones."""
-    return _without_all(text, _longest_first(secrets))
+    return _remove_secrets(text, _sort_secrets(secrets))
 
 
 def is_secret_name(name: str) -> bool:
@@ -133,7 +133,7 @@ def _redact_paths(value: Json, paths: list[list[str]]) -> Any:
 
 
 @cache
-def _words(tool: Tool) -> str:
+def _serialize_definition(tool: Tool) -> str:
     """Return a tool's definition as JSON, which is not secret."""
     return json.dumps(tool.definition)
 
@@ -214,21 +214,21 @@ class _RecentSecrets:
 _LAST: Final = _RecentSecrets()
 
 
-def _longest_first(texts: Iterable[str]) -> tuple[Secret, ...]:
+def _sort_secrets(texts: Iterable[str]) -> tuple[Secret, ...]:
     return tuple(Secret(text) for text in sorted(texts, key=len, reverse=True) if len(text) >= _SHORTEST)
 
 
-def _without_all(text: str, secrets: Iterable[Secret]) -> str:
+def _remove_secrets(text: str, secrets: Iterable[Secret]) -> str:
     for secret in secrets:
         for form in secret.forms:
             text = text.replace(form, REDACTED)
         for piece, (edge, at) in secret.pieces.items():
             if piece in text:
-                text = _without_piece(text, edge, at)
+                text = _remove_piece(text, edge, at)
     return text
 
 
-def _without_piece(text: str, edge: str, at: int) -> str:
+def _remove_piece(text: str, edge: str, at: int) -> str:
     """Redact the piece of `edge` at position `at` in text, with the matching characters around it."""
     parts: list[str] = []
     done = 0

@@ -122,7 +122,7 @@ class Outages:
                     yield
             except self.failures as error:
                 self.mark_down(error, left)
-                is_undone = isinstance(error, self.refusals) or _comes_of(error, *_UNSENT)
+                is_undone = isinstance(error, self.refusals) or _is_caused_by(error, *_UNSENT)
                 raise StateLost(f"{self._url} does not respond", is_unknown=writes and not is_undone) from error
             except BaseException:
                 # After a cancelled probe, let the next exchange probe.
@@ -135,7 +135,7 @@ class Outages:
 
     def mark_down(self, error: BaseException, waited: float = PATIENCE) -> None:
         """Record a failure; `waited` is the request's timeout."""
-        is_hung = waited > _BRISK and _comes_of(error, TimeoutError)
+        is_hung = waited > _BRISK and _is_caused_by(error, TimeoutError)
         self._quiet_until = self._clock() + _REST if is_hung else float("-inf")
         if self.refusals and type(error) is self.refusals[0] and not _CODE.match(str(error)):
             self.record_unreadable(str(error))
@@ -173,7 +173,7 @@ class Outages:
             log().warning("the store at %s is available again; %d exchanges failed", self._url, self._failed)
 
 
-def _comes_of(error: BaseException | None, *kinds: type[BaseException]) -> bool:
+def _is_caused_by(error: BaseException | None, *kinds: type[BaseException]) -> bool:
     """Return whether an exception or one of its causes has one of these types."""
     # The library's TimeoutError has the builtin one as its cause.
     while error is not None:

@@ -78,7 +78,7 @@ class RecordIndex:
     def put(self, name: str, entry: Entry, over: int) -> None:
         """Set a record's version; `over` is the index's earliest expiry."""
         self.records[name] = entry
-        self._lasts(over)
+        self._extend_life(over)
 
     def use_nonce(self, nonce: str, end: int) -> bool:
         """Store a nonce, and return whether it is new."""
@@ -93,7 +93,7 @@ class RecordIndex:
         if nonce <= self.oldest:
             return False
         self.nonces[nonce] = end
-        self._lasts(end)
+        self._extend_life(end)
         return True
 
     def expire(self, now: int) -> None:
@@ -101,7 +101,7 @@ class RecordIndex:
         self.records = {name: entry for name, entry in self.records.items() if entry.end is None or now <= entry.end}
         self.nonces = {nonce: end for nonce, end in self.nonces.items() if now <= end}
 
-    def _lasts(self, over: int) -> None:
+    def _extend_life(self, over: int) -> None:
         self.over = -1 if over < 0 or self.over < 0 else max(self.over, over)
 
 

@@ -200,7 +200,7 @@ class Methods:
 
     async def _cancel(self, request: Request) -> dict[str, Any]:
         task = await self._find(request)
-        if (cancelled := await self._cancelled(task)) is None:
+        if (cancelled := await self._mark_cancelled(task)) is None:
             status = wire.to_handshake_task(await self._find(request))["status"]
             raise ProtocolError(INVALID_PARAMS, f"Cannot cancel task: already in terminal status {status!r}")
         return wire.to_handshake_task(cancelled)
@@ -222,15 +222,15 @@ class Methods:
         return {}
 
     async def _ask_to_stop(self, request: Request) -> dict[str, Any]:
-        await self._cancelled(await self._find(request))
+        await self._mark_cancelled(await self._find(request))
         return {}
 
-    async def _cancelled(self, task: Task) -> Task | None:
+    async def _mark_cancelled(self, task: Task) -> Task | None:
         return await self._tasks.task_store.change(task.id, lambda now: now.move("cancelled", "Cancelled by request."))
 
     async def _listen(self, call_next: Answer, request: Request) -> Result:
         """Subscribe a client to its existing tasks (the extension, "Task Status Notifications")."""
-        names = _subscribed_task_ids(request.params)
+        names = _list_task_ids(request.params)
         if not names or request.id is None or not request.is_admissible or not request.revision.has("task_extension"):
             return await call_next(request)
         self._require(request)
@@ -265,7 +265,7 @@ def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, A
     return {**result, "capabilities": capabilities}
 
 
-def _subscribed_task_ids(params: object) -> list[str]:
+def _list_task_ids(params: object) -> list[str]:
     """Return the task IDs in a `subscriptions/listen` request."""
     wanted = params.get("notifications") if is_mapping(params) else None
     names = wanted.get("taskIds") if is_mapping(wanted) else None

@@ -326,7 +326,7 @@ class Runs:
         attempt.is_ending = True
         attempt.call_state.record_outcome(outcome)
         is_error = bool(outcome.result.get("isError"))
-        message = _first_text(outcome.result) if is_error else None
+        message = _find_text(outcome.result) if is_error else None
 
         def wait_for_end(now: Task, key: str) -> Task | None:
             if not _is_run_by(now, attempt):
@@ -449,7 +449,7 @@ def _refuse(error: BudgetExceeded, task: Task) -> Task | None:
     return _to_failed(task, INTERNAL_ERROR, f"{task.tool} cannot start because its run cannot be stored. {error}")
 
 
-def _first_text(result: Mapping[str, Any]) -> str | None:
+def _find_text(result: Mapping[str, Any]) -> str | None:
     texts = [block["text"] for block in result["content"] if block["type"] == "text"]
     return texts[0][:_MAX_CHARACTERS] if texts else None
 

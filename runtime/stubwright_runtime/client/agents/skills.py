@@ -168,10 +168,10 @@ def _is_equal(node: Any, value: object) -> bool:
     text: str = node.value
     if isinstance(value, str):
         return text == value
-    return node.style is None and _reads_as(text, value)
+    return node.style is None and _parses_as(text, value)
 
 
-def _reads_as(text: str, value: object) -> bool:
+def _parses_as(text: str, value: object) -> bool:
     """Return whether an unquoted scalar can be read as this null, boolean or number."""
     if value is None:
         return text in ("", "~", "null", "Null", "NULL")

@@ -206,7 +206,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             DriftError: The server's tools differ from the compiled ones, and `drift` is `error`.
         """
         redact_library_logs()
-        task = OwnerTask(self._client, f"{self._package} connection", self._failed_early)
+        task = OwnerTask(self._client, f"{self._package} connection", self._report_early_failure)
         try:
             with name_records(self._package):  # also applies in the tasks that the connection starts
                 await task.open()
@@ -252,17 +252,19 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
     if not TYPE_CHECKING:  # type checkers also report these uses
 
         def __getattr__(self, name: str) -> Never:
-            raise AttributeError(f"{_not_open(self)}; the return value of connect has no {name!r}", name=name, obj=self)
+            raise AttributeError(
+                f"{_explain_not_open(self)}; the return value of connect has no {name!r}", name=name, obj=self
+            )
 
         def __await__(self) -> Never:
-            raise TypeError(f"{_not_open(self)}; do not await it")
+            raise TypeError(f"{_explain_not_open(self)}; do not await it")
 
-    def _failed_early(self, error: Exception) -> None:
+    def _report_early_failure(self, error: Exception) -> None:
         if self._failed is not None:
             self._failed(_unwrap_only(error))
 
 
-def _not_open(connection: Connection[Any]) -> str:
+def _explain_not_open(connection: Connection[Any]) -> str:
     made = type(vars(connection).get("_made")).__name__  # `copy` reads attributes before it sets them
     return f"use connect in an `async with` statement: `async with {made}.connect(…) as client:`"
 

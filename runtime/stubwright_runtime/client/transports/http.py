@@ -444,7 +444,7 @@ class _Exchange:
         try:
             message = parse_object(text)
             is_answer = bool(message.keys() & {"result", "error"})
-            if (is_alone or is_answer) and ("method" in message or self._names_another(message)):
+            if (is_alone or is_answer) and ("method" in message or self._has_other_id(message)):
                 raise MCPError(code=INVALID_REQUEST, message=_FOREIGN)
             if not is_sound(message):
                 check_message(message, text)
@@ -455,7 +455,7 @@ class _Exchange:
         self._deliver(message, len(text))
         return is_answer
 
-    def _names_another(self, message: dict[str, Any]) -> bool:
+    def _has_other_id(self, message: dict[str, Any]) -> bool:
         """Return whether a response has another request's ID. Errors may have a null ID."""
         if "id" not in message or ("error" in message and message["id"] is None):
             return False

@@ -43,17 +43,17 @@ def drop_invalid_fields(value: Json) -> Json:
     if isinstance(value, list):
         some = value if len(value) <= _ITEMS else [value[0], *random.sample(value, _ITEMS)]
         below = [drop_invalid_fields(item) for item in some]
-        return value if _same(below, value) else below
+        return value if _are_identical(below, value) else below
     if isinstance(value, dict):
         keys = list(value)
         if len(keys) > _KEYS:
             keys = [*islice(keys, _KEYS // 2), *random.sample(keys[_KEYS // 2 :], _KEYS // 2)]
         entries = {key: value[key] if key in _ANYTHING else drop_invalid_fields(value[key]) for key in keys}
-        return value if _same(list(entries.values()), list(value.values())) else entries
+        return value if _are_identical(list(entries.values()), list(value.values())) else entries
     return value
 
 
-def _same(some: list[Any], others: list[Any]) -> bool:
+def _are_identical(some: list[Any], others: list[Any]) -> bool:
     return len(some) == len(others) and all(item is other for item, other in zip(some, others, strict=True))
 
 

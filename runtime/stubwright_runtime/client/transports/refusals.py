@@ -138,10 +138,10 @@ def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes
     text = message or excerpt
     if status == HTTPStatus.UNAUTHORIZED:
         bare = "" if "authorization" in request.headers else "the request had no token"
-        why = f"returns {_phrase(status)}{_joined(bare, *map(hide, _reasons(response)), text)}"
+        why = f"returns {_phrase(status)}{_join_reasons(bare, *map(hide, _reasons(response)), text)}"
         return Refusal("unauthorized", url, why, status, challenge)
     if status == HTTPStatus.FORBIDDEN:
-        why = f"returns {_phrase(status)}{_joined(*map(hide, _reasons(response)), text)}"
+        why = f"returns {_phrase(status)}{_join_reasons(*map(hide, _reasons(response)), text)}"
         return Refusal("forbidden", url, why, status, challenge)
     if status == HTTPStatus.MISDIRECTED_REQUEST:
         host = to_one_line(request.headers["host"])[:_LONGEST]
@@ -150,7 +150,7 @@ def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes
     session = request.headers.get(SESSION)
     # A 404 for an unknown method does not mean that the session is lost.
     if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
-        why = f"no longer recognizes the client's session: it returns {_phrase(status)}{_joined(text)}"
+        why = f"no longer recognizes the client's session: it returns {_phrase(status)}{_join_reasons(text)}"
         return Refusal("session_lost", url, why, status, session=session)
     seconds = parse_retry_after(response.headers.get("retry-after"))
     if message and status in _BUSY:
@@ -158,7 +158,7 @@ def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes
     is_of_mcp = response.is_success and (_is_message(body) or find_excess(body) is not None)
     if message or is_of_mcp or media == "text/event-stream":
         return None
-    shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}{_joined(excerpt)}"
+    shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}{_join_reasons(excerpt)}"
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST and "location" in response.headers:
         shown += f", which redirects to {to_one_line(hide(response.headers['location']))[:_LONGEST]!r}"
     if status in _LATER:
@@ -169,7 +169,7 @@ def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes
         return Refusal("not_found", url, f"does not exist: it returns {shown}; {advice}", status)
     # Such as a toolset that a generated server lacks.
     if status == HTTPStatus.BAD_REQUEST and isinstance(_error(body), str):
-        return Refusal("refused", url, f"returns {_phrase(status)}{_joined(excerpt)}", status)
+        return Refusal("refused", url, f"returns {_phrase(status)}{_join_reasons(excerpt)}", status)
     if method in OPENING:
         return Refusal("not_mcp", url, f"is not an MCP endpoint: it returns {shown}; {advice}", status)
     if response.is_success:
@@ -219,7 +219,7 @@ def _reasons(response: Reply) -> list[str]:
     return reasons if any(reasons) or not challenge else [f"it requests `{challenge}`"]
 
 
-def _joined(*parts: str) -> str:
+def _join_reasons(*parts: str) -> str:
     lines = [to_one_line(part)[:_LONGEST] for part in dict.fromkeys(parts) if part]
     return f": {'; '.join(lines)}" if lines else ""
 
