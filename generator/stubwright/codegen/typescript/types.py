@@ -206,8 +206,8 @@ def _write_interface(plan: ClassPlan) -> Code:
 
 def _is_weak(plan: ClassPlan) -> bool:
     """Return whether TypeScript would reject valid objects without any of the type's properties."""
-    is_closed = plan.closed or plan.is_open or plan.values is not None
-    return plan.shared is None and not is_closed and not any(field.required for field in plan.fields)
+    is_exempt = plan.closed or plan.is_open or plan.values is not None
+    return plan.shared is None and not is_exempt and not any(field.required for field in plan.fields)
 
 
 def _write_field(field: FieldPlan) -> Code:
