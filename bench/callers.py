@@ -269,7 +269,7 @@ CHECKS: Mapping[str, Callable[[Server, Caller], bool]] = {
     ),
     "a wrong argument is named, and the tool is not called": lambda s, c: _is_named(s.call(c, "echo", "days=soon")),
     "a failed tool has a separate exit status": lambda s, c: _differ(s, c),
-    "a misspelt tool: the nearest is named": lambda s, c: _is_guessed(s.call(c, "ecko")),
+    "a misspelled tool: the nearest is named": lambda s, c: _is_guessed(s.call(c, "ecko")),
     "progress is shown at a terminal": lambda s, c: s.type(c, "steps", "half way"),
     "questions of the server appear at a terminal": lambda s, c: s.type(c, "greet", "hello Ada", b"Ada\n"),
     "the whole result as JSON": lambda s, c: is_json(s.call(c, "echo", "days=3", as_json=True).out),

@@ -1,6 +1,6 @@
 """Maps wire names to Python names; no other module creates names.
 
-A name depends only on its wire name, never on its neighbours or their order. There is one exception: if two properties
+A name depends only on its wire name, never on its neighbors or their order. There is one exception: if two properties
 of a class have the same attribute, `name_fields` spells out the characters that identifiers cannot contain. Names are
 never numbered.
 """
@@ -329,7 +329,7 @@ def name_own_handles_class(names: Names) -> Name:
 
 
 def name_circle(first: str) -> Name:
-    """Return the module for shared schemas that reference each other; `first` is the alphabetically first one."""
+    """Return the name of the module for shared schemas in a reference cycle; `first` is the first by name."""
     return Name(f"_{name_shared(first).module}_circle")
 
 

@@ -76,5 +76,5 @@ def list_item(kind: Code) -> Code | None:
 
 
 def trust(text: str) -> Code:
-    """Treat text as source: stubwright wrote it earlier, or has parsed and inspected it."""
+    """Treat text as source: stubwright wrote it earlier or has parsed and inspected it."""
     return Code(text)

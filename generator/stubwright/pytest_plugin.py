@@ -113,7 +113,7 @@ def _make_words(mark: pytest.Mark) -> tuple[str, ...]:
 
 
 def _make_repeated(options: dict[str, Any]) -> Iterator[str]:
-    """Remove repeatable options, and yield their words. Raises pytest.Collector.CollectError."""
+    """Remove repeatable options and yield their words. Raises pytest.Collector.CollectError."""
     for name, option in _LISTS.items():
         values = options.pop(name, ())
         if isinstance(values, str):

@@ -16,7 +16,7 @@
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const label = () => {
     theme.textContent = isDark() ? "Light" : "Dark";
-    theme.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
+    theme.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colors`);
   };
   const before = remembered();
   if (before === "light" || before === "dark") root.dataset.theme = before;

@@ -601,7 +601,7 @@ def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     assert 0 <= said["used"] < 40
     assert 0 <= said["searchTop"] < 100
     assert (said["closedAll"], said["openedAll"]) == (OTHERS, TOOLS + OTHERS)
-    # code, colours and paper
+    # code, colors and paper
     assert (said["covered"], said["said"]) == (0, "Copied")
     assert json.loads(said["copied"])["mcpServers"]["weather"]["args"] == ["-m", "weather_mcp"]
     assert said["light"] == said["toggledBack"] != said["dark"] == said["toggled"] == said["remembered"]

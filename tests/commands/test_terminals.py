@@ -204,7 +204,7 @@ def test_commands(tmp_path: Path) -> None:
     fine.write_text(json.dumps(value))
     (tmp_path / "tools.json").write_text(json.dumps({"tools": value["tools"]}))
     stubwright = [*forked.interpreter(), "-m", "stubwright"]
-    coloured = 0
+    colored = 0
     for arguments in (
         ["check", str(path)],
         ["check", "--format", "json", str(path)],
@@ -229,11 +229,11 @@ def test_commands(tmp_path: Path) -> None:
         assert "Traceback" not in printed, printed
         if arguments[0] in ("check", "diff"):
             shown = _at_a_terminal([*stubwright, *arguments], tmp_path)
-            coloured += len(PLAIN_ESCAPES.findall(shown))
+            colored += len(PLAIN_ESCAPES.findall(shown))
             assert not harmful(PLAIN_ESCAPES.sub("", shown)), (arguments, shown)
             assert "\x1b[31m\u202e" not in shown
             assert "[2J\x1b[31m" not in shown  # a word of the command line, with the colour that it wants
-    assert coloured
+    assert colored
 
 
 def test_a_generated_server_says_what_it_is(tmp_path: Path) -> None:

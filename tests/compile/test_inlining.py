@@ -186,7 +186,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {**POINT, "additionalProperties": {**TEXT, "maxLength": 9}},
     ),
     (
-        "beside a keyword that looks at its neighbours",
+        "beside a keyword that looks at its neighbors",
         {"properties": {"a": {"$ref": "#/$defs/P", "additionalProperties": False}}, "$defs": {"P": POINT}},
         {"properties": {"a": {"additionalProperties": False, "allOf": [POINT]}}},
     ),

@@ -95,12 +95,12 @@ def test_the_summary(found: list[Diagnostic], summary: str) -> None:
 
 def test_colour_adds_nothing_but_escapes() -> None:
     plain = printers.text.render([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=False)
-    coloured = printers.text.render([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=True)
-    assert "\x1b[1;31merror[SW203]\x1b[0m" in coloured
-    assert "\x1b[1;33mwarning[SW300]\x1b[0m" in coloured
+    colored = printers.text.render([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=True)
+    assert "\x1b[1;31merror[SW203]\x1b[0m" in colored
+    assert "\x1b[1;33mwarning[SW300]\x1b[0m" in colored
     for code in ("[0m", "[1m", "[1;31m", "[1;33m", "[1;34m", "[36m"):
-        coloured = coloured.replace(f"\x1b{code}", "")
-    assert coloured == plain
+        colored = colored.replace(f"\x1b{code}", "")
+    assert colored == plain
 
 
 def test_the_order_is_by_place() -> None:

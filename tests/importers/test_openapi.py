@@ -112,7 +112,7 @@ def test_a_long_name_is_cut_at_a_word_for_clients_that_prefix_it(
     others = {"/b": {"get": {"operationId": "other"}}}
     document = {"info": {"title": server, "version": "1"}, "servers": [{"url": "https://h.example"}]}
     paths = {"/a": {"get": {"operationId": wire_id}}}
-    for more in ({}, others):  # neighbours change nothing
+    for more in ({}, others):  # neighbors change nothing
         made = imported(tmp_path, {**document, "paths": {**more, **paths}}, Selection(prefix=prefix))
         tool = made.manifest["tools"][-1]["name"]
         assert re.fullmatch(re.escape(name) + "_[0-9a-f]{6}", tool), tool

@@ -26,7 +26,7 @@ def show(result: Mapping[str, Any], *, color: bool = False) -> str:
 
     Args:
         result: The result as JSON, with the wire keys.
-        color: True to colour the keys of structured content.
+        color: True to color the keys of structured content.
     """
     lines: list[str] = []
     structured = result.get("structuredContent")
@@ -63,7 +63,7 @@ def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
     """Write a result's files to a folder without replacing existing files; create the folder if missing.
 
     Raises:
-        OSError: A file already exists, or cannot be written.
+        OSError: A file already exists or cannot be written.
     """
     written = []
     for name, content in iterate_files(result, tool):

@@ -161,7 +161,7 @@ class Answers:
         self.unused = dict.fromkeys([*self._words, *self._fields])
 
     def __call__(self, question: Question) -> Any:
-        """Answer a question, or pass it to `otherwise`."""
+        """Answer a question or pass it to `otherwise`."""
         properties: Mapping[str, Any] = (question.schema or {}).get("properties") or {}
         match [*properties.items()]:
             case [(name, {"type": "boolean"})] if self._words and name not in self._fields:

@@ -311,9 +311,9 @@ def describe(
 
     Args:
         manifest: The lowered manifest.
-        parameters: The parameters of each tool's client method and the type of its additional arguments, by wire name.
-        classes: Its model classes.
-        named_types: The types of its shared enumerations and scalars.
+        parameters: The parameters of each client method and the type of its additional arguments, keyed by wire name.
+        classes: The manifest's model classes.
+        named_types: The types of the manifest's shared enumerations and scalars.
     """
     classes = tuple(classes)
     calls = [describe_tool_method(tool, *parameters[tool.name], classes) for tool in manifest.tools]

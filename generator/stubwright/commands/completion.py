@@ -1,4 +1,4 @@
-"""`stubwright completion`: print a shell completion script, and complete words from manifests."""
+"""`stubwright completion`: print a shell completion script and complete words from manifests."""
 
 from __future__ import annotations
 

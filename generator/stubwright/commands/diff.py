@@ -160,7 +160,7 @@ class Difference:
     is_strict: bool = False
 
     def find_status(self) -> int:
-        """Return the exit status, and write a note if only changed wording makes it 1."""
+        """Return the exit status and write a note if only changed wording makes it 1."""
         worst = {change.impact for change in self.changes if not change.ignored} & self.failing
         if self.is_strict and worst == {"words"}:
             write_note("texts by other authors changed: review them, or ignore them with `--fail-on breaking`")

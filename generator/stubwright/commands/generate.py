@@ -94,7 +94,7 @@ def generate_quietly(arguments: argparse.Namespace) -> int:
 
 
 def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> int:
-    """Generate once, and return the exit status."""
+    """Generate once and return the exit status."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.project.files import journal, layout, lock
 
@@ -190,7 +190,7 @@ def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
 
 
 def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer, *, write: bool) -> Lock:
-    """Write or show changes, and return the new lock."""
+    """Write or show changes and return the new lock."""
     from stubwright.project.files import tree
 
     printer.add(changes.diagnostics)
@@ -202,7 +202,7 @@ def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer,
 
 
 def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
-    """Append missing methods to the handwritten class, and report its other problems."""
+    """Append missing methods to the handwritten class and report its other problems."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.files import disk
     from stubwright.project.handwritten import handlers

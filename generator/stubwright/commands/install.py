@@ -1,4 +1,4 @@
-"""`stubwright install`: add a server to an MCP client's configuration, or remove it."""
+"""`stubwright install`: add a server to an MCP client's configuration or remove it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest
 
 
 def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, run: works.Run, file: Path) -> int:
-    """Add the server to the configuration, or print its entry. Raises RefusedError and UsageError."""
+    """Add the server to the configuration or print its entry. Raises RefusedError and UsageError."""
     from stubwright.project import launch
     from stubwright.project.clients import configuration
 
@@ -180,7 +180,7 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
 
     title = entry.client.title
     if replaced := entry.list_replaced():
-        write_note(f"{title} expands its own variables after `$`, as in {', '.join(replaced)}")
+        write_note(f"{title} treats `$` as the start of its own variables, which changes {', '.join(replaced)}")
     if arguments.scope == "project":
         secrets = " and the values of variables" if len(entry.value["env"]) > 1 else ""
         write_note(f"{file.name} contains this machine's paths{secrets}; consider that before committing it")

@@ -140,7 +140,7 @@ def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, 
 
 
 def _make_origin(result: ImportResult, command: str, old: Old | None = None, *, is_repeatable: bool = False) -> Origin:
-    """Report an import, and return it as an origin."""
+    """Report an import and return it as an origin."""
     from stubwright.project import scaffold
 
     print_import(result.summary, result.all_notes)

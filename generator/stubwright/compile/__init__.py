@@ -1,1 +1,1 @@
-"""The compiler: lowers a manifest to the IR, and renders the IR as the files of a package."""
+"""The compiler: lowers a manifest to the IR and renders the IR as the files of a package."""

@@ -63,7 +63,7 @@ def find_shared_whole(state: Outline) -> str | None:
 
 
 def describe_retention(kind: str, settings: Mapping[str, Json]) -> str:
-    """Describe the lifetime of a handle: `A basket lives for 7 days, and expires after 24 hours without use.`"""
+    """Describe the lifetime of a handle: `A basket lives for 7 days and expires after 24 hours without use.`"""
     noun = kind.replace("_", " ")
     subject = f"{'An' if noun[:1].lower() in 'aeiou' else 'A'} {noun}"
     lives = f"lives for {describe_duration(settings['ttl'])}" if "ttl" in settings else ""

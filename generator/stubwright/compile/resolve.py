@@ -181,7 +181,7 @@ class ResolvedBundle:
         return self.serves and (self.entry.get("wire") or {}).get("nullable") == "anyOf"
 
     def inline(self, root: Outline) -> InlinedSchema:
-        """Replace the references in `root` by their targets."""
+        """Replace the references in `root` with their targets."""
         if root.plain:
             return InlinedSchema(root.schema)
         known = self._inlined

@@ -346,7 +346,7 @@ class _Loader:
         return Skill(path, place, described, files) if isinstance(described.value, dict) else None
 
     def _read_skill_file(self, path: str, place: Place, seen_paths: dict[str, str]) -> File | None:
-        """Read a skill's file, or report a problem and return None."""
+        """Read a skill's file or report a problem and return None."""
         try:
             path.encode()  # its URI is UTF-8
         except UnicodeEncodeError:
@@ -366,7 +366,7 @@ class _Loader:
         return find_nearest(path, files)
 
     def _read_file(self, path: str, place: Place) -> File | None:
-        """Read a file for the package, or report a problem and return None."""
+        """Read a file for the package or report a problem and return None."""
         try:
             data = self._reader.read(path)
         except OSError as error:
@@ -444,7 +444,7 @@ class _Loader:
         return path
 
     def _resolve_path(self, base: str, relative: str) -> str | None:
-        """Resolve a path relative to the file `base`, or return None if it is outside the manifest's directory."""
+        """Resolve a path relative to the file `base` or return None if it is outside the manifest's directory."""
         return paths.resolve(posixpath.dirname(self.entry), base, relative)
 
     def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:

@@ -1,4 +1,4 @@
-"""Validates manifests against `manifest.schema.json`, and suggests a fix for each error."""
+"""Validates manifests against `manifest.schema.json` and suggests a fix for each error."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Check:
         name: Its stable name in reports.
         severity: "error" if it fails a run, "warning" if it fails only with `--strict`.
         meaning: A statement that holds if the check passes.
-        source: The rule's source: an MCP revision and page, or this project.
+        source: The rule's source: an MCP revision and page or this project.
         is_new: True if that revision introduced the rule.
     """
 

@@ -91,7 +91,7 @@ class Crashes:
         return any(tool in _get_tools(fault) for fault in self.faults)
 
     async def explain_loss(self, loss: Loss, words: str = "") -> str:
-        """Add a fault for a lost connection, and return the tool that caused it; see `explain`."""
+        """Add a fault for a lost connection and return the tool that caused it; see `explain`."""
         last = loss.calls[-1] if loss.calls else None
         for number, fault in enumerate(self.faults):
             if last is not None and fault.tool == last.name and not fault.calls:
@@ -183,7 +183,7 @@ class Crashes:
         return smallest
 
     async def replay(self, calls: Sequence[SentCall], ended: float) -> _End | None:
-        """Send calls to a fresh server, and return the exit that they cause; None if it survives.
+        """Send calls to a fresh server and return the exit that they cause; None if it survives.
 
         Args:
             calls: The calls.
@@ -206,7 +206,7 @@ class Crashes:
         return await self._watch(_End(calls, ""), start, ended - calls[0].time)
 
     async def _replay_request(self, request: Request, ended: float) -> _End | None:
-        """Send a request to a fresh server, and return the exit that it causes; see `replay`."""
+        """Send a request to a fresh server and return the exit that it causes; see `replay`."""
         session, start = self._session, time.monotonic()
         await session.disconnect()
         answer = await session.ask(request.method, **request.params)

@@ -98,7 +98,7 @@ def _begins(tools: Sequence[Mapping[str, Any]], page: Result) -> bool:
 
 
 async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
-    """Make concurrent calls, and return a fault if a response differs in kind from the response to a single call.
+    """Make concurrent calls and return a fault if a response differs in kind from the response to a single call.
 
     Args:
         session: The server.
@@ -134,7 +134,7 @@ async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case
 
 
 async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
-    """Cancel a call, and return a fault if the server does not respond to the next request.
+    """Cancel a call and return a fault if the server does not respond to the next request.
 
     Args:
         session: The server.

@@ -96,7 +96,7 @@ def run(plan: Plan) -> Report:
     """Test a server.
 
     Raises:
-        UnreachableError: The server is unavailable, or does not list its tools.
+        UnreachableError: The server is unavailable or does not list its tools.
         ProbeError: The probe is unusable, or a call's tool does not exist.
     """
     with silence_libraries(), interrupt_on_signals():
@@ -170,7 +170,7 @@ class _Run:
         await self._test_tools(listed, reports)
 
     async def _replay(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
-        """Make the plan's calls, and wait for the server to exit. Raises ProbeError if a tool is missing."""
+        """Make the plan's calls and wait for the server to exit. Raises ProbeError if a tool is missing."""
         tools = {str(tool.get("name")): (tool, report) for tool, report in zip(listed, reports, strict=True)}
         calls = self._plan.calls
         for call in calls:
@@ -324,7 +324,7 @@ class _Run:
 
 
 class _Tester:
-    """Makes one tool's calls, and records the first call that fails each check."""
+    """Makes one tool's calls and records the first call that fails each check."""
 
     def __init__(
         self,

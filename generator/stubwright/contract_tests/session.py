@@ -117,7 +117,7 @@ class Session:
         self._loss: Loss | None = None
 
     async def connect(self) -> Connection:
-        """Return the open connection, or open a new one. Raises UnreachableError and BudgetError."""
+        """Return the open connection or open a new one. Raises UnreachableError and BudgetError."""
         if self._connection is None:
             if self.count_seconds_left() == 0:
                 raise BudgetError
@@ -171,7 +171,7 @@ class Session:
             self.end = end
 
     async def outlast(self, seconds: float) -> Disconnect | None:
-        """Wait, and return why the server exited in the meantime; None if it survived.
+        """Wait and return why the server exited in the meantime; None if it survived.
 
         Raises:
             BudgetError: The server's time budget is used up first.
@@ -190,7 +190,7 @@ class Session:
         return max(0.0, self.end - time.monotonic())
 
     async def disconnect(self) -> None:
-        """Close the connection, and stop a command; the next request opens a new connection."""
+        """Close the connection and stop a command; the next request opens a new connection."""
         if self._connection is not None:
             self._unreadable += self._connection.unreadable
         self._connection = None
@@ -246,7 +246,7 @@ class Session:
         return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments, **more)
 
     async def request(self, label: str, method: str, params: Mapping[str, Any]) -> Answer:
-        """Send a request other than a call to a listed tool, and record it under a label; raises as `ask` does."""
+        """Send a request other than a call to a listed tool and record it under a label; raises as `ask` does."""
         await self.connect()
         self._requests.append(Request(label, method, params, time.monotonic()))
         return await self.ask(method, **params)

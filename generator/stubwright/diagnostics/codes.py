@@ -206,7 +206,7 @@ CODES = _table(
     ("SW401", "error", "Two manifests generate the same file."),
     ("SW402", "error", "A generated file or a contract was edited by hand."),
     ("SW403", "error", "A file that stubwright did not write already exists."),
-    ("SW404", "warning", "A file that is no longer generated remains, because it or a file next to it was edited."),
+    ("SW404", "warning", "A file that is no longer generated was kept, because it or a file next to it was edited."),
     ("SW405", "error", "The lock or a contract cannot be read."),
     ("SW406", "error", "A file cannot be written."),
     ("SW407", "error", "A generated file does not match the manifest."),

@@ -1,4 +1,4 @@
-"""Describes values in messages, and suggests corrections."""
+"""Describes values in messages and suggests corrections."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def suggest(word: str, near: str) -> Advice:
 
 
 def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
-    """Suggest the known word nearest to an unknown word, or list the known words.
+    """Suggest the known word nearest to an unknown word or list the known words.
 
     Args:
         word: The unknown word.
@@ -166,7 +166,7 @@ def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """Shorten text for a message: put it on one line, and truncate it if it is long."""
+    """Shorten text for a message: put it on one line and truncate it if it is long."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
 
@@ -193,7 +193,7 @@ def _find_nearest(word: str, known: list[str], cutoff: float) -> str | None:
 
 
 def _edits(word: str, other: str) -> int:
-    """Count the letters to add, omit, replace or swap with a neighbour to turn one word into the other.
+    """Count the letters to add, omit, replace or swap with a neighbor to turn one word into the other.
 
     If the lengths differ by more than two, return the longer word's length.
     """

@@ -187,7 +187,7 @@ def _drop_unwritable(manifest: dict[str, Any]) -> Iterator[str]:
 
 
 def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator[str]:
-    """Remove the parts with errors, and yield a note for each."""
+    """Remove the parts with errors and yield a note for each."""
     reasons: dict[Pointer, str] = {}
     for error in errors:
         reasons.setdefault(_find_faulty_part(error), _PLACE.sub("", error.message))

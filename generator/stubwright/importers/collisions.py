@@ -37,7 +37,7 @@ class _Primitive:
 
 
 def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Add a `pythonName` to each entry whose Python name is already used, and yield a note for each."""
+    """Add a `pythonName` to each entry whose Python name is already used and yield a note for each."""
     tools: Sequence[dict[str, Any]] = manifest.get("tools", ())
     taken: set[str] = set()
     renamed = dict(_rename_tools(tools))

@@ -1,4 +1,4 @@
-"""Measures an import's `tools/list` in bytes, and suggests options that reduce it."""
+"""Measures an import's `tools/list` in bytes and suggests options that reduce it."""
 
 from __future__ import annotations
 

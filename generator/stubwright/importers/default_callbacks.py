@@ -20,7 +20,7 @@ _REJECTED: Final = -1
 
 
 class DefaultCallbacks:
-    """Declines the server's requests, and records their methods."""
+    """Declines the server's requests and records their methods."""
 
     def __init__(self) -> None:
         self._requested: dict[str, None] = {}  # an ordered set

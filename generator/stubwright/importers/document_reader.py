@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SourceError(ValueError):
-    """A source cannot be imported; the message explains why, and includes the source if `names_source` is true."""
+    """A source cannot be imported; the message explains why and includes the source if `names_source` is true."""
 
     names_source = False
 

@@ -334,7 +334,7 @@ class _Server:
 
 
 class Connection:
-    """Sends requests in the negotiated revision, and returns raw results.
+    """Sends requests in the negotiated revision and returns raw results.
 
     Attributes:
         info: The server's `serverInfo`, with `instructions`, after the negotiation.
@@ -385,7 +385,7 @@ class Connection:
     async def ask(
         self, method: str, seconds: float | None = None, headers: Mapping[str, str] | None = None, **params: Any
     ) -> dict[str, Any]:
-        """Send one request, and return its result.
+        """Send one request and return its result.
 
         Args:
             method: The method.
@@ -394,7 +394,7 @@ class Connection:
             params: Its parameters.
 
         Raises:
-            MCPError: The server responds with an error, or does not respond.
+            MCPError: The server responds with an error or does not respond.
         """
         if self.revision in MODERN_PROTOCOL_VERSIONS:
             params["_meta"] = {
@@ -406,7 +406,7 @@ class Connection:
         return await self._rpc.request(method, params, seconds=seconds, headers=headers)
 
     async def negotiate(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Negotiate a revision, and return the server's information and capabilities.
+        """Negotiate a revision and return the server's information and capabilities.
 
         Servers without `server/discover` need a handshake (MCP 2026-07-28, basic/lifecycle). If a server rejects it,
         `server/discover` is retried, since the server might have started slowly.
@@ -422,7 +422,7 @@ class Connection:
         raise AssertionError("the second try returns or raises")
 
     async def request_revision(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Request a revision, and accept the server's counteroffer; return the same as `negotiate`.
+        """Request a revision and accept the server's counteroffer; return the same as `negotiate`.
 
         Raises:
             UnreachableError: The server does not support a revision without a handshake.

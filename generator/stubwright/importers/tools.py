@@ -75,7 +75,7 @@ def read(text: str, name: str = "the list", notes: list[str] | None = None) -> t
         notes: Receives a note for each kind of recovered error.
 
     Raises:
-        DocumentError: It is not JSON, or does not have a list of tools.
+        DocumentError: It is not JSON or does not have a list of tools.
     """
     value, problems = parse(text, name, [] if notes is None else notes)
     if problems:

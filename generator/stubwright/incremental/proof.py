@@ -33,7 +33,7 @@ class BuildFailure:
 
 
 def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) -> list[BuildFailure]:
-    """Import a package's modules, and build their models.
+    """Import a package's modules and build their models.
 
     Args:
         package: The package's name.

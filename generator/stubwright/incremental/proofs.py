@@ -1,4 +1,4 @@
-"""Tests models before a package is written, and reports models that cannot be built."""
+"""Tests models before a package is written and reports models that cannot be built."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Worker:
         self._is_stopped = False
 
     def run(self, job: Job) -> Any:
-        """Run a job, and wait for its result."""
+        """Run a job and wait for its result."""
         try:
             self._connection.send(job)
             return self._connection.recv()
@@ -61,7 +61,7 @@ class Workers:
         self._threads: ThreadPoolExecutor | None = None
 
     def begin(self, jobs: Sequence[Job], most: int) -> Callable[[], list[Any]]:
-        """Start jobs, and return a function that waits for their results; call it before starting other jobs.
+        """Start jobs and return a function that waits for their results; call it before starting other jobs.
 
         Args:
             jobs: The jobs, started in this order.

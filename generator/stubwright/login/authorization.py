@@ -1,4 +1,4 @@
-"""Authorizes requests to one server with access tokens, and handles its challenges."""
+"""Authorizes requests to one server with access tokens and handles its challenges."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LOGINS: Final = anyio.Lock()
 
 
 class Authorization(httpx2.Auth):
-    """Adds an access token to each request to one server, and renews it when the server rejects it."""
+    """Adds an access token to each request to one server and renews it when the server rejects it."""
 
     def __init__(self, server: str) -> None:
         """Authorize requests to a server.
@@ -92,7 +92,7 @@ class Authorization(httpx2.Auth):
         yield request
 
     def _put_token(self, request: httpx2.Request) -> str:
-        """Put the token into a request, and return it; empty if there is none."""
+        """Put the token into a request and return it; empty if there is none."""
         if self._grant is None:
             return ""
         request.headers["authorization"] = f"Bearer {self._grant.access}"

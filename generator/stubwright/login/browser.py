@@ -1,4 +1,4 @@
-"""Opens the authorization server in the user's browser, and receives the redirect on this machine."""
+"""Opens the authorization server in the user's browser and receives the redirect on this machine."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def listen(port: int) -> AsyncIterator[Listener]:
 
 
 async def show(url: str, server: str, say: Callable[[str], None]) -> None:
-    """Open a URL in the user's browser, and print how to log in to a server."""
+    """Open a URL in the user's browser and print how to log in to a server."""
     try:
         is_open = await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
     except (OSError, webbrowser.Error):

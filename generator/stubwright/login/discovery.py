@@ -107,7 +107,7 @@ async def find_resource(client: httpx2.AsyncClient, server: str, challenge: Chal
         challenge: The challenge in its response, which can contain the metadata URL.
 
     Raises:
-        LoginError: The metadata describes another resource, or lists no authorization server that may receive secrets.
+        LoginError: The metadata describes another resource or lists no authorization server that may receive secrets.
     """
     parts = urlsplit(server)
     root = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/.well-known/oauth-protected-resource"
@@ -132,7 +132,7 @@ def _read_resource(value: Mapping[str, Any], server: str) -> Resource:
 
 
 def _covers(identifier: str, server: str) -> bool:
-    """Return whether a resource is the server, or has the same origin and a parent of the server's path."""
+    """Return whether a resource is the server or has the same origin and a parent of the server's path."""
     try:
         above, below = urlsplit(identifier), urlsplit(server)
         is_same = find_origin(identifier) == find_origin(server)

@@ -59,7 +59,7 @@ async def post_form(
 
 
 async def post_json(client: httpx2.AsyncClient, url: str, value: Mapping[str, Any]) -> Answer:
-    """Post a JSON object, and return the response. Raises LoginError."""
+    """Post a JSON object and return the response. Raises LoginError."""
     return await _send(client, client.build_request("POST", url, headers={"Accept": "application/json"}, json=value))
 
 

@@ -1,4 +1,4 @@
-"""Requests tokens from an authorization server (RFC 6749), and registers clients with it (RFC 7591)."""
+"""Requests tokens from an authorization server (RFC 6749) and registers clients with it (RFC 7591)."""
 
 from __future__ import annotations
 
@@ -146,13 +146,13 @@ async def get_token(
 
 
 async def refresh(client: httpx2.AsyncClient, grant: Grant) -> Grant:
-    """Refresh the access token, and return the new grant. Raises LoginError."""
+    """Refresh the access token and return the new grant. Raises LoginError."""
     fields = {"grant_type": "refresh_token", "refresh_token": grant.refresh}
     return await get_token(client, grant.issuer, grant.endpoint, grant.program, grant.resource, grant.scopes, fields)
 
 
 async def register(client: httpx2.AsyncClient, issuer: Issuer, redirect: str, scopes: Sequence[str]) -> Program:
-    """Register this program as a client, and return the registration.
+    """Register this program as a client and return the registration.
 
     Args:
         client: Sends the request.

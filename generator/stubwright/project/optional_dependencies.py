@@ -49,7 +49,7 @@ def list_requirements() -> list[str]:
 
 
 def write_requirements(folder: Path) -> Path:
-    """Write the requirements for a light installation to an existing folder, and return the path.
+    """Write the requirements for a light installation to an existing folder and return the path.
 
     Raises:
         importlib.metadata.PackageNotFoundError: stubwright or its runtime is not installed as a distribution.

@@ -32,7 +32,7 @@ class CheckResult:
 
 
 def check(path: str, target: build.Target, project: Project | None, audience: Sequence[str]) -> CheckResult:
-    """Check a manifest, or return the cached result if all inputs are unchanged since the user's last check.
+    """Check a manifest or return the cached result if all inputs are unchanged since the user's last check.
 
     Args:
         path: The manifest, as diagnostics show it.

@@ -81,7 +81,7 @@ def create(
 
     Raises:
         NameRefusedError: The name is invalid.
-        ScaffoldError: The folder is not empty, or cannot be written.
+        ScaffoldError: The folder is not empty or cannot be written.
         Exception: An exception from `origin`.
     """
     if not _NAME.fullmatch(name) or len(name) > 60:
@@ -205,7 +205,7 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
 
 
 def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the manifests for a project with an origin, and return the template values for its handlers."""
+    """Write the manifests for a project with an origin and return the template values for its handlers."""
     imported = f"imported/{values['file']}"
     server = {**origin.server, "name": values["name"], "version": "0.1.0"}
     if origin.old is not None and origin.old.logs:
@@ -294,7 +294,7 @@ _MANIFEST = """# The server's manifest. After a change, run: stubwright generate
 
 
 def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
-    """Compile the manifest as `stubwright generate` would in the project, and return the package's requirements."""
+    """Compile the manifest as `stubwright generate` would in the project and return the package's requirements."""
     target = build.Target(folder / build.OUTPUT)
     built = build.build((folder / manifest).as_posix(), target, lock.Lock(__version__), trust=False)
     if built.changes is None:

@@ -73,7 +73,7 @@ def write(folder: Path, *, runtime_only: bool) -> list[Path]:
 
 
 def find_shared(wheel: Wheel, project: Path) -> str:
-    """Return a wheel's path relative to a new project, preferably of the same wheel in a neighbouring project.
+    """Return a wheel's path relative to a new project, preferably of the same wheel in a neighboring project.
 
     In a uv workspace, the requirements of all projects must use the same URL.
     """

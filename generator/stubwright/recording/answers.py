@@ -1,4 +1,4 @@
-"""Finds responses in a recording, and explains missing ones."""
+"""Finds responses in a recording and explains missing ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Answers:
         self._given: dict[int, int] = {}
 
     def find(self, method: str, params: Mapping[str, Any]) -> Answer | None:
-        """Return the next response to a call, or repeat the last one; None if the call was not recorded."""
+        """Return the next response to a call or repeat the last one; None if the call was not recorded."""
         sent = select_params(params)
         call = self._by_key.get(make_key(method, sent)) or next(
             (each for each in self._calls if each.method == method and redaction.matches(each.params, sent)), None

@@ -46,7 +46,7 @@ class Copy:
         self._data = bytearray()
 
     def add(self, part: bytes) -> None:
-        """Append bytes, or only count them if a limit was exceeded."""
+        """Append bytes or only count them if a limit was exceeded."""
         self.size += len(part)
         if self.problem:
             return

@@ -335,7 +335,7 @@ class _Body:
         self.start = bytes(start)
 
     async def stream(self, on_end: Callable[[], None]) -> AsyncIterator[bytes]:
-        """Yield all bytes, and call `on_end` before the last part. Raises _ClientLeftError."""
+        """Yield all bytes and call `on_end` before the last part. Raises _ClientLeftError."""
         yield self.start
         while not self.is_whole:
             part = await self._read()

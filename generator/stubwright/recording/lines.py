@@ -21,7 +21,7 @@ _PARTS: Final = 5_000_000
 
 
 class RecordingError(ValueError):
-    """A file is not a recording, or has an invalid line; the message includes the line number and the reason."""
+    """A file is not a recording or has an invalid line; the message includes the line number and the reason."""
 
     def __init__(self, path: str, line: int, problem: str) -> None:
         super().__init__(f"{path}:{line}: {problem}")

@@ -83,7 +83,7 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
     """Return a recorded result in the caller's revision, after sending its notifications.
 
     Raises:
-        ProtocolError: The response is an error, or requests input that the revision does not support.
+        ProtocolError: The response is an error or requests input that the revision does not support.
     """
     for method, params in answer.notifications:
         await _notify(method, params, request)

@@ -81,7 +81,7 @@ def run(
 
 
 class _RelayThread(threading.Thread):
-    """Relays bytes until either end is closed, and then stops the command if it is still running."""
+    """Relays bytes until either end is closed and then stops the command if it is still running."""
 
     def __init__(self, source: int, sink: int, lines: Lines, close: Callable[[], None]) -> None:
         """Relay bytes from `source` to `sink` and to `lines`; `close` stops the command."""

@@ -62,7 +62,7 @@ class StartupError(Exception):
 
 
 class StaleError(Exception):
-    """A server became outdated before it was ready, and was stopped; the message is its handlers' stack."""
+    """A server became outdated before it was ready and was stopped; the message is its handlers' stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class ServerSupervisor:
         return self._wanted is not None and self._wanted.poll() is None
 
     def replace(self, launch: Launch, variables: Mapping[str, str], patience: Patience) -> None:
-        """Start a server, and stop the previous server when the new one is ready.
+        """Start a server and stop the previous server when the new one is ready.
 
         Raises:
             StaleError: The server is outdated.
@@ -271,7 +271,7 @@ class ServerSupervisor:
         return process
 
     def close(self) -> None:
-        """Stop all servers, and release the address."""
+        """Stop all servers and release the address."""
         self._dismiss(wait=True)
         for watcher in self._watchers:
             watcher.join()
@@ -312,7 +312,7 @@ def _is_terminal() -> bool:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a terminated process, and kill it after a timeout."""
+    """Wait for a terminated process and kill it after a timeout."""
     try:
         process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""A `dev` server: it loads the whole package at startup, and serves when `dev` signals it.
+"""A `dev` server: it loads the whole package at startup and serves when `dev` signals it.
 
     python -P server.py PARENT GATE KEY PACKAGE [WORD …]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> ssl.SSLContext | None:
-    """Return the TLS context for an API's client certificate, or log a warning and return `None` if it is not set.
+    """Return the TLS context for an API's client certificate or log a warning and return `None` if it is not set.
 
     Args:
         name: The API's name in the manifest.

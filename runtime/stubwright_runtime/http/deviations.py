@@ -28,7 +28,7 @@ def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
     Args:
         answer: The API's response.
         tool: The tool.
-        make: Returns the structured result, or raises `SchemaMismatch`.
+        make: Returns the structured result or raises `SchemaMismatch`.
     """
     try:
         value = make()

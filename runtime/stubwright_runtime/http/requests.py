@@ -103,7 +103,7 @@ class OutgoingRequest:
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """The environment used to build the request."""
     read_events: ReadEvents | None = field(default=None, repr=False)
-    """Reads an event stream, and returns the media type and body."""
+    """Reads an event stream and returns the media type and body."""
 
 
 @dataclass(slots=True)

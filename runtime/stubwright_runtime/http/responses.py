@@ -149,7 +149,7 @@ def make_result(
         secrets: The secrets to redact.
 
     Raises:
-        SchemaMismatch: The response is not JSON, or is not the object that the schema requires.
+        SchemaMismatch: The response is not JSON or is not the object that the schema requires.
     """
     if tool.output_name is None and (shape is None or not answer.is_json):
         return make_content(conceal(answer, secrets))

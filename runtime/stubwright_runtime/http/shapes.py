@@ -88,7 +88,7 @@ def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[s
 
 
 def _convert_type(text: str, kind: str, delimiter: str) -> Json:
-    """Convert a header's value to a type, or return it unchanged if it is invalid."""
+    """Convert a header's value to a type or return it unchanged if it is invalid."""
     if kind == "array":
         return [item for part in text.split(delimiter) if (item := part.strip())]
     if kind == "boolean":

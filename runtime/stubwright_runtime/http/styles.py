@@ -92,7 +92,7 @@ def format_segment(style: str, *, explode: bool, name: str, value: Json, encode:
 
     Args:
         style: `simple`, `label`, `matrix`, `spaceDelimited`, `pipeDelimited` or `tabDelimited`.
-        explode: Whether entries become `key=value`, and items are separate.
+        explode: Whether an object's entries become `key=value` and, for `label` and `matrix`, list items are separate.
         name: The parameter, for `matrix`.
         value: The value.
         encode: Encodes names and values.

@@ -261,7 +261,7 @@ def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Pri
 
 
 def _parse_object(body: bytes) -> Any:
-    """Parse a JSON object, or return an empty one for any other body."""
+    """Parse a JSON object or return an empty one for any other body."""
     try:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError):

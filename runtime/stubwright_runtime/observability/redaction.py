@@ -60,7 +60,7 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
 
 
 def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> ContextValue[Scope]:
-    """Redact a call's secrets during the block, and log under its package."""
+    """Redact a call's secrets during the block and log under its package."""
     outer = SCOPE.get()
     return ContextValue(
         SCOPE, Scope(tool.package.name, [*(outer.secrets or ()), *find_secrets(tool, arguments)], outer.waits)
@@ -68,7 +68,7 @@ def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> ContextValue[Scope
 
 
 def find_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Sequence[Secret]:
-    """Return the secrets among a call's arguments, and store them as the latest."""
+    """Return the secrets among a call's arguments and store them as the latest."""
     hidden = tool.list_hidden(arguments)
     if not hidden:
         return ()

@@ -53,7 +53,7 @@ class BackgroundStream:
         return len(text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Queue encoded text, or drop it if the queue is full."""
+        """Queue encoded text or drop it if the queue is full."""
         with self._changed:
             if self._error is not None or self._size + len(data) > self._most:
                 self._lost += data.count(b"\n")
@@ -79,7 +79,7 @@ class BackgroundStream:
         """Do nothing, because `logging` calls this after each record."""
 
     def drain(self, seconds: float) -> bool:
-        """Wait up to some seconds until all text is written, and return whether it is."""
+        """Wait up to some seconds until all text is written and return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._size or self._error is not None, seconds)
 

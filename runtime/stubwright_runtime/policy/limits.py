@@ -140,7 +140,7 @@ class _Slots:
             raise
 
     def release(self) -> None:
-        """Pass a slot to the first waiting call, or free it."""
+        """Pass a slot to the first waiting call or free it."""
         if self._waiting:
             # The count does not change, so that no new call can acquire the slot first.
             self._waiting.popleft().set()

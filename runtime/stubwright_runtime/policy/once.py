@@ -1,6 +1,6 @@
 """Makes calls idempotent (`once` in a tool's policy): runs the first call with a key, and replays its result.
 
-A call claims its key in the store before it runs, and stores its result afterwards. A claim without a result whose
+A call claims its key in the store before it runs and stores its result afterwards. A claim without a result whose
 lease expired belongs to an interrupted call: later calls are refused, because it may have taken effect.
 """
 
@@ -209,7 +209,7 @@ class IdempotentCalls:
         return call
 
     async def _call(self, tool: Tool, terms: _OncePolicy, request: Request, own: _Call, call_next: Handle) -> Outcome:
-        """Run a call with a key, or wait for the running call with that key."""
+        """Run a call with a key or wait for the running call with that key."""
         began = anyio.current_time()
         end = min(anyio.current_effective_deadline() - _MARGIN, began + _PATIENCE)
         looks = 0
@@ -240,7 +240,7 @@ class IdempotentCalls:
     async def _claim(
         self, tool: Tool, terms: _OncePolicy, request: Request, call: _Call, run: Handle
     ) -> Outcome | None:
-        """Claim the key of a call, and return its outcome; `None` if another process is running it."""
+        """Claim the key of a call and return its outcome; `None` if another process is running it."""
         data, holder = call.record.dump(), call.record.holder
         call.expires = time.monotonic() + terms.seconds
         try:
@@ -299,7 +299,7 @@ class IdempotentCalls:
     async def _run(
         self, tool: Tool, terms: _OncePolicy, request: Request, call: _Call, call_next: Handle, version: int
     ) -> Outcome:
-        """Run a call whose key is claimed, and store its result."""
+        """Run a call whose key is claimed and store its result."""
         self._void.pop(call.name, None)
         if self._store.is_shared:
             _remember(self._begun, call.name, time.monotonic() + _EARLIER * terms.seconds)
@@ -323,7 +323,7 @@ class IdempotentCalls:
     async def _settle(
         self, tool: Tool, request: Request, call: _Call, version: int, outcome: Outcome | None, *, asks: bool = False
     ) -> None:
-        """Store the outcome of a call, or release its key if the call did not reach the handler or asks a question."""
+        """Store the outcome of a call or release its key if the call did not reach the handler or asks a question."""
         if asks or not request.has_begun or (request.rounds is not None and request.rounds.pending):
             await self._release(tool, call)
         elif outcome is None or outcome.status not in _KEPT:

@@ -1,4 +1,4 @@
-"""Limits the tokens of a call's result (`budget.result`): cuts plain text, and refuses other large results.
+"""Limits the tokens of a call's result (`budget.result`): cuts plain text and refuses other large results.
 
 Structured content is never cut: a partial value may violate the `outputSchema`, and the text must match it (MCP
 2025-11-25, server/tools, "Structured Content"). JSON text is not cut either.

@@ -20,7 +20,7 @@ class Scopes:
     """The scopes of one package.
 
     Attributes:
-        challenges: Whether callers over HTTP see entries whose scopes they lack, and get a challenge when they use
+        challenges: Whether callers over HTTP see entries whose scopes they lack and get a challenge when they use
             them.
         every: All required scopes.
     """

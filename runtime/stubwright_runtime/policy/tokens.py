@@ -108,7 +108,7 @@ class Tokens:
         return verified if await self._keys.find(verified.kid, verified.algorithm) is verified.key else None
 
     async def _verify(self, token: str) -> _VerifiedToken:
-        """Verify a token, and return its content. Raises PyJWTError, ValueError."""
+        """Verify a token and return its content. Raises PyJWTError, ValueError."""
         header, key, claims = await self._claims(token)
         _check_kind(header, claims)
         access = AccessToken(

@@ -87,7 +87,7 @@ class Examples:
         return f"{self._package.name.upper()}_HANDLERS"
 
     def check(self, example: Example) -> None:
-        """Call the tool with the example's arguments, and check the result.
+        """Call the tool with the example's arguments and check the result.
 
         Raises:
             AssertionError: The tool returns an error or another output, or the handlers cannot be loaded.

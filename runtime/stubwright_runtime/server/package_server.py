@@ -128,7 +128,7 @@ class PackageServer:
     async def __aenter__(
         self,
     ) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]:
-        """Connect an SDK client, and return the streams that it reads and writes."""
+        """Connect an SDK client and return the streams that it reads and writes."""
         from .transports.sdk_streams import open_streams
 
         stack = AsyncExitStack()

@@ -77,7 +77,7 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop the processes, and kill slow ones; their tasks then run in other processes."""
+        """Stop the processes and kill slow ones; their tasks then run in other processes."""
         self._stopped.set()
         for process in [*self._processes]:
             process.terminate()

@@ -35,7 +35,7 @@ class Nonces:
         self._oldest = ""
 
     def use_nonce(self, nonce: str, seconds: float) -> bool:
-        """Store a nonce for `seconds`, and return whether it is new."""
+        """Store a nonce for `seconds` and return whether it is new."""
         self.expire()
         if len(self._ends) >= self._most:
             self._forget_half()

@@ -103,7 +103,7 @@ class Outages:
 
     @asynccontextmanager
     async def exchange(self, *, writes: bool) -> AsyncGenerator[None, None]:
-        """Limit the time of an exchange, and record its success or failure.
+        """Limit the time of an exchange and record its success or failure.
 
         Raises:
             StateLost: The store did not respond, or its response was invalid.

@@ -81,7 +81,7 @@ class RecordIndex:
         self._extend_life(over)
 
     def use_nonce(self, nonce: str, end: int) -> bool:
-        """Store a nonce, and return whether it is new."""
+        """Store a nonce and return whether it is new."""
         if nonce in self.nonces or nonce <= self.oldest:
             return False
         if len(self.nonces) >= MAX_NONCES:

@@ -520,7 +520,7 @@ class RedisStore:
         return self._budget.each, self._budget.all
 
     def _check_budget(self, result: Any) -> Any:
-        """Return a script's result, or raise BudgetExceeded."""
+        """Return a script's result or raise BudgetExceeded."""
         if is_list(result):
             own, total, wait = map(int, result[1:])
             seconds = None if wait == _NEVER else wait / 1000
@@ -549,7 +549,7 @@ class RedisStore:
         return _Version(name, self._number(version), index_name, is_final)
 
     async def _read(self, name: str, ciphertext: bytes) -> RecordIndex:
-        """Parse an index, and record its number."""
+        """Parse an index and record its number."""
         plaintext = await self._decrypt(ciphertext, name) if ciphertext else None
         if plaintext is None:
             return RecordIndex()
@@ -636,7 +636,7 @@ class RedisStore:
         return encryption.encrypt(data, place)
 
     async def _decrypt(self, ciphertext: bytes, place: str) -> bytes | None:
-        """Decrypt a value, or return `None` if it was not encrypted with our keys."""
+        """Decrypt a value or return `None` if it was not encrypted with our keys."""
         encryption = self._encryption or await self._load_encryption()
         try:
             return encryption.decrypt(ciphertext, place)

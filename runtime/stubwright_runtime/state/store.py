@@ -221,7 +221,7 @@ class Store(Protocol):
         ...
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
-        """Delete a record, and return whether it existed. `payer` is as in `replace`."""
+        """Delete a record and return whether it existed. `payer` is as in `replace`."""
         ...
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
@@ -233,7 +233,7 @@ class Store(Protocol):
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """Use a nonce, and return whether it was new; only one of several concurrent calls succeeds.
+        """Use a nonce and return whether it was new; only one of several concurrent calls succeeds.
 
         The number of nonces per payer is limited; beyond the limit, older ones count as used.
 
@@ -245,7 +245,7 @@ class Store(Protocol):
         ...
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """Acquire or renew a lease for some seconds, and return whether the holder now has it."""
+        """Acquire or renew a lease for some seconds and return whether the holder now has it."""
         ...
 
     async def release(self, name: str, holder: str) -> None:

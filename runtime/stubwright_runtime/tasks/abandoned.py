@@ -43,7 +43,7 @@ async def manage(package: Package, store: Store, engine: TaskEngine | None, agai
 
 
 async def _repeat(tasks: Tasks, name: str) -> str:
-    """Submit a new task with the same call for the same caller, and return its ID."""
+    """Submit a new task with the same call for the same caller and return its ID."""
     async with tasks.task_store.claim_abandoned(name) as task:
         if task is None:
             raise LookupError(f"{clean(name)} is not the ID of an abandoned task, or the task was already rerun")

@@ -55,12 +55,12 @@ class TaskChannel:
         return self._task.client
 
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Store the task's message, and notify its clients."""
+        """Store the task's message and notify its clients."""
         await self._save_message(_describe_progress(done, total, message))
         await self._connections.send_progress(self._task.id, done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Send a log message, or write it to the server's log if the client is disconnected."""
+        """Send a log message or write it to the server's log if the client is disconnected."""
         if not await self._connections.log(self._task.id, level, data, logger):
             text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
             self._log.log(_LEVELS[level], "%s: %s", logger or self._task.tool, text)

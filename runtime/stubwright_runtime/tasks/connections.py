@@ -90,7 +90,7 @@ class TaskConnections:
             await connection.notify_connection("notifications/progress", {**params, "_meta": wire.relate(task)})
 
     async def log(self, task: str, level: LogLevel, data: Any, name: str | None) -> bool:
-        """Send a log message, and return whether the client is connected."""
+        """Send a log message and return whether the client is connected."""
         connection = self._connections.get(task)
         if connection is None:
             return False

@@ -22,7 +22,7 @@ class PollRates:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, principal: str) -> float:
-        """Count a request, and return 0 or the seconds to wait."""
+        """Count a request and return 0 or the seconds to wait."""
         now = time.monotonic()
         # Insert at the end so that the least recent principal comes first.
         left, since = self._left.pop(principal, (float(BURST), now))

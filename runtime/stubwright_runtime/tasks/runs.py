@@ -169,7 +169,7 @@ class Runs:
         return True
 
     async def _claim(self, name: str, holder: str) -> Task | None:
-        """Claim a task, or fail it if the store has no room for the new record.
+        """Claim a task or fail it if the store has no room for the new record.
 
         Retry during an outage, because the claim may have succeeded.
         """

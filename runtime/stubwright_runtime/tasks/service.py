@@ -1,4 +1,4 @@
-"""One server's tasks: creates them from calls, and runs them."""
+"""One server's tasks: creates them from calls and runs them."""
 
 from __future__ import annotations
 

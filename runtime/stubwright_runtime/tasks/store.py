@@ -93,7 +93,7 @@ class TaskStore:
 
     @asynccontextmanager
     async def claim_abandoned(self, name: str) -> AsyncGenerator[Task | None, None]:
-        """Yield an abandoned task to one process at a time, and remove it from the list unless the block raises.
+        """Yield an abandoned task to one process at a time and remove it from the list unless the block raises.
 
         Raises StateLost.
         """
@@ -152,7 +152,7 @@ class TaskStore:
     async def complete(
         self, task: Task, result: Mapping[str, Any], make: Callable[[Task, str], Task | None]
     ) -> Task | None:
-        """Store a result, and change its task.
+        """Store a result and change its task.
 
         Args:
             task: The task.

@@ -25,7 +25,7 @@ VERDICTS = {
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Whole numbers as JSON may write them: 10**23 also as `1e23`, and their neighbours."""
+    """Whole numbers as JSON may write them: 10**23 also as `1e23`, and their neighbors."""
     near = st.builds(
         lambda digit, power, step: digit * 10**power + step, st.integers(1, 9), st.integers(0, 40), st.integers(-1, 1)
     )

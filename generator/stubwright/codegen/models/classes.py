@@ -6,7 +6,7 @@ A class is named after its schema's location: the property `place` of `GetWeathe
 whether the property contains the object, a list of objects, or one of several. A schema in `$defs` is named after the
 tool and its own name. On a collision, classes use longer names if available, which spell out lists, tuple positions,
 values and alternatives. If that is not enough, the name ends in a digest of the location. A name thus never depends on
-the order of its neighbours.
+the order of its neighbors.
 """
 
 from __future__ import annotations
@@ -520,7 +520,7 @@ class _Planner:
         return expression.parts if isinstance(expression, AnyOf) else ()
 
     def _spell_out(self, schema: Json) -> Json:
-        """Replace shared scalars in a schema of types by their definitions."""
+        """Replace the shared scalars in a schema of types with their definitions."""
         match schema:
             case {"$ref": str(reference)}:
                 name = reference.rpartition("/")[2]

@@ -697,7 +697,7 @@ def _sort(plans: Sequence[ClassPlan]) -> list[ClassPlan]:
 
 
 def _list_base_classes(plan: ClassPlan) -> Iterator[Name]:
-    """Yield the classes in the brackets of the base, for a class that does not represent an object."""
+    """Yield the type arguments of the base class; none if the class represents an object."""
     return find_referred(plan.root if plan.values is None else None)
 
 

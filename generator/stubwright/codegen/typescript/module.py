@@ -146,7 +146,7 @@ def _name_shared(name: str) -> Code:
 
 
 def _drop_annotations(schema: ir.Json, dialect: dialects.Dialect, formats: ir.Formats) -> ir.Json:
-    """Remove annotations, and formats unless they are asserted: the SDK always asserts formats."""
+    """Remove annotations and formats unless they are asserted: the SDK always asserts formats."""
     keywords = {"$comment", "description", "title"} | (set() if "assert" in formats else {"format"})
     annotations = [
         (*pointer, keyword)

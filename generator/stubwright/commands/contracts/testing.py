@@ -1,4 +1,4 @@
-"""`stubwright test`: call a server's tools with generated arguments, and check the results."""
+"""`stubwright test`: call a server's tools with generated arguments and check the results."""
 
 from __future__ import annotations
 

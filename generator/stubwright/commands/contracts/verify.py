@@ -1,4 +1,4 @@
-"""`stubwright verify`: compare servers' lists with their contracts, and report whom the changes break."""
+"""`stubwright verify`: compare servers' lists with their contracts and report whom the changes break."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def find_python(folder: Path, variables: Mapping[str, str]) -> str:
 
 
 def agree(source: Source, *, yes: bool) -> bool:
-    """Print the command, and return whether the user allows it to run.
+    """Print the command and return whether the user allows it to run.
 
     Raises:
         UsageError: There is no terminal to ask on.
@@ -92,7 +92,7 @@ def agree(source: Source, *, yes: bool) -> bool:
 
 
 def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:
-    """Run the file, and return its manifest and its facts for the new project. Raises SourceError."""
+    """Run the file and return its manifest and its facts for the new project. Raises SourceError."""
     from stubwright.importers import servers
     from stubwright.importers.python import migration
 

@@ -1,4 +1,4 @@
-"""`stubwright refresh`: repeat the imports described at the top of files, and show the changes.
+"""`stubwright refresh`: repeat the imports described at the top of files and show the changes.
 
 The top of a file in a checkout is untrusted text: it only selects the document and the options. Only the file itself is
 written, and no command is run.

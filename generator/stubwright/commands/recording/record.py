@@ -143,7 +143,7 @@ def _record_command(command: Command, begin: Callable[[], Recorder | None], path
 def _read_state(path: str) -> tuple[int, bool] | None:
     """Return the size of a recording's complete lines in bytes, and whether an incomplete line follows.
 
-    Report an invalid or read-only recording, and return None. The file is not written.
+    Report an invalid or read-only recording and return None. The file is not written.
     """
     from stubwright.project.files.append_only import AppendedFile
     from stubwright.project.files.disk import Disk

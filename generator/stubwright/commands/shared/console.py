@@ -40,7 +40,7 @@ _GENERATE = "run `stubwright generate`"
 
 _CLEARED = "\r\x1b[K"
 _COLOURS: Final = re.compile(r"(\x1b\[(?:[0-4]?(?:;?3[0-7])?)m)")
-"""The escape sequences allowed in terminal output: plain, bold, dim, italic, underlined, and foreground colours."""
+"""The escape sequences allowed in terminal output: plain, bold, dim, italic, underlined, and foreground colors."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Style:
     Attributes:
         quiet: True to omit notes and reports of finished work.
         verbose: True to include every warning and server logs.
-        color: When to use colours: `auto` means on a terminal, unless NO_COLOR is set.
+        color: When to use colors: `auto` means on a terminal, unless NO_COLOR is set.
     """
 
     quiet: bool = False
@@ -90,9 +90,9 @@ class Output(io.TextIOWrapper):
         return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=lines, write_through=through)
 
     def write(self, text: str) -> int:
-        """Write text, removing all escape sequences except colours. Raises OutputError."""
+        """Write text, removing all escape sequences except colors. Raises OutputError."""
         if text != _CLEARED:
-            # The pattern has a group, so every second piece is a colour escape sequence.
+            # The pattern has a group, so every second piece is a color escape sequence.
             pieces = _COLOURS.split(text) if self.isatty() or STYLE.color == "always" else [text]
             text = "".join(piece if index % 2 else replace_controls(piece) for index, piece in enumerate(pieces))
         try:
@@ -153,7 +153,7 @@ def confirm(question: str) -> bool:
 
 
 def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
-    """Write the text of `make`, with colours on a terminal; it must escape untrusted text."""
+    """Write the text of `make`, with colors on a terminal; it must escape untrusted text."""
     is_automatic = _has_escapes(stream) and not os.environ.get("NO_COLOR")
     is_colored = is_automatic if STYLE.color == "auto" else STYLE.color == "always"
     print(make(is_colored), end="", file=stream)
@@ -364,7 +364,7 @@ class Printer:
         self.add([Diagnostic("SW407", "a run that was writing here was killed before it finished", at, _GENERATE)])
 
     def close(self) -> int:
-        """Print the diagnostics, and return the exit status."""
+        """Print the diagnostics and return the exit status."""
         if self._diagnostics or self._style == "json":
             from stubwright.diagnostics import Span, printers
             from stubwright.project import config

@@ -17,7 +17,7 @@ _ROW: Final = re.compile(r"^(\S.*?)  +(.*(?:\n +.*)*)", re.MULTILINE)
 _STYLE: Final = """
 -q, --quiet                print results and errors, but no notes or reports of finished work
 --verbose                  print every warning, and server logs
---color auto|always|never  use colours; auto: on a terminal, unless NO_COLOR is set
+--color auto|always|never  use colors; auto: on a terminal, unless NO_COLOR is set
 """
 _CHOICE: Final = re.compile(
     r"argument (?P<name>\S+): invalid choice: '(?P<word>.*)' \(choose from (?P<known>.*)\)", re.DOTALL
@@ -123,7 +123,7 @@ def _explain(parser: argparse.ArgumentParser, message: str) -> str:
         return f"`{word}` is not a valid value for `{name}`; {did_you_mean(word, known, 'values')}"
     if found := _UNKNOWN.fullmatch(message):
         word = found["word"].partition("=")[0]
-        is_first = " " not in parser.prog  # an option before its command's name is misplaced, not misspelt
+        is_first = " " not in parser.prog  # an option before its command's name is misplaced, not misspelled
         find = find_misspelt if is_first else find_nearest
         near = find(word, _list_options(parser))
         advice = "put a command's options after its name" if is_first else f"see `{parser.prog} --help`"

@@ -1,4 +1,4 @@
-"""Measures how many tokens a manifest's lists cost models, and suggests the most effective cuts."""
+"""Measures how many tokens a manifest's lists cost models and suggests the most effective cuts."""
 
 from __future__ import annotations
 

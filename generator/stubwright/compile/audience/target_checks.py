@@ -1,6 +1,6 @@
 """Checks tools against the manifest's targets.
 
-A manifest without targets is checked against the portable target, and only gets warnings.
+A manifest without targets is checked against the portable target and only gets warnings.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def advise(finding: Finding) -> str:
     elif finding.rule.is_lossy:
         otherwise = "models do not see it"
     elif target.name in PROJECTED:
-        otherwise = f"use the output of `stubwright export --target {target.name}`: {target.consequence}"
+        otherwise = (
+            f"use the output of `stubwright export --target {target.name}`, because without it {target.consequence}"
+        )
     else:
         otherwise = target.consequence
     return f"{finding.fix}; otherwise {otherwise} ({finding.rule.source})"

@@ -67,7 +67,8 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             if lacking:
                 yield Diagnostic(
                     "SW263",
-                    f"`{scheme}` is {settings['type']}, and requires {quote(lacking).replace(' or ', ' and ')}",
+                    f"`{scheme}` has the type `{settings['type']}`, which requires "
+                    f"{quote(lacking).replace(' or ', ' and ')}",
                     (place / "auth" / scheme).point_at_key(),
                     "name an environment variable that contains it: secrets do not belong in a manifest",
                 )

@@ -70,7 +70,7 @@ class _UnknownError(Exception):
 
 
 def suggest(text: str, schemas: Set[str]) -> str | None:
-    """Translate a type from another language to shorthand, or return None if the type is unknown.
+    """Translate a type from another language to shorthand or return None if the type is unknown.
 
     Args:
         text: The type as written, such as `Optional[str]`.
@@ -117,7 +117,7 @@ def _suggest_tuple(items: list[str], schemas: Set[str]) -> str | None:
 
 
 def suggest_type_keyword(text: str, keywords: Set[str]) -> str | None:
-    """Suggest a replacement for `type` in a schema with these keywords, or return None to fall back to `suggest`."""
+    """Suggest a replacement for `type` in a schema with these keywords or return None to fall back to `suggest`."""
     name = text.strip().lower()
     if name in _LISTS and "items" in keywords:
         return "write `array`"

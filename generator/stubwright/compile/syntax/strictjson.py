@@ -1,4 +1,4 @@
-"""Parses JSON, and rejects duplicate keys and numbers outside the float range.
+"""Parses JSON and rejects duplicate keys and numbers outside the float range.
 
 It does not import the rest of the compiler, so that commands start fast.
 """

@@ -427,7 +427,7 @@ class _Builder:
                 parent.value[name] = value
 
     def _check_key(self, parent: _Frame, value: Json, node: Node) -> str | None:
-        """Return a key, or report that it is not a string and return None."""
+        """Return a key or report that it is not a string and return None."""
         if self._any_keys and not isinstance(value, (str, dict, list)):
             value = self._text[node.start : node.end]
         if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Formats manifests as YAML, and adds headers to imported and locked files."""
+"""Formats manifests as YAML and adds headers to imported and locked files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CORE_NUMBERS = re.compile(r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indents lists below their keys, and writes no anchors."""
+    """Indents lists below their keys and writes no anchors."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - PyYAML's name
         super().increase_indent(flow, indentless=False)

@@ -1,4 +1,4 @@
-"""Locates diagnostics in their documents, and sorts them for printing."""
+"""Locates diagnostics in their documents and sorts them for printing."""
 
 from __future__ import annotations
 

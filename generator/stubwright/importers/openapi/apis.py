@@ -346,7 +346,7 @@ def _make_slug(name: str) -> str:
 class Server:
     """A server in a document: its URL without a trailing slash, its variables, and its name in messages.
 
-    The URL can contain variables in braces, and is just a path if the document has no host.
+    The URL can contain variables in braces and is just a path if the document has no host.
     """
 
     url: str

@@ -107,7 +107,7 @@ class Documents:
             origin: The document's URL, if any.
 
         Raises:
-            DocumentError: The file cannot be read, or is not an OpenAPI document of a supported version.
+            DocumentError: The file cannot be read or is not an OpenAPI document of a supported version.
         """
         self.followed: dict[tuple[str, tuple[str, ...]], str] = {}
         """The object types of references where the specification allows none, by location."""
@@ -223,7 +223,7 @@ class Documents:
         Within an `$id`, references are relative to it (JSON Schema 2020-12 Core, 8.2.1), elsewhere to the document.
 
         Raises:
-            UnsupportedError: The reference does not resolve, or refers to a file that is not read.
+            UnsupportedError: The reference does not resolve or refers to a file that is not read.
         """
         resource = self._find_resource(reference, file, pointer) if self.minor else None
         if resource is not None:

@@ -48,7 +48,7 @@ def read_documents(source: str) -> Documents:
     """Read a document from its source.
 
     Raises:
-        DocumentError: The source cannot be read, or is not a document that can be imported.
+        DocumentError: The source cannot be read or is not a document that can be imported.
     """
     if source == STANDARD_INPUT:
         return Documents("standard-input", SingleFileReader("standard-input", _read_standard_input()), is_alone=True)

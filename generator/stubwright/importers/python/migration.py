@@ -51,7 +51,7 @@ class Source:
 
 
 def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
-    """Run the file, and list its server.
+    """Run the file and list its server.
 
     Raises:
         NotMovedError: The file cannot be imported, has no such server, or the server does not respond in time.

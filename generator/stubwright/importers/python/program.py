@@ -38,7 +38,7 @@ _USUAL = ("mcp", "server", "app")
 
 
 def main(file: str, name: str, report: str) -> None:
-    """Write a description of the server object to `report`, and serve it."""
+    """Write a description of the server object to `report` and serve it."""
     path = Path(file).resolve()
     root, dotted = locate(path)
     sys.path[0] = str(root)  # replaces this program's folder, whose modules could shadow others

@@ -1,1 +1,1 @@
-"""Finds the configuration files of MCP clients, and adds and removes servers."""
+"""Finds the configuration files of MCP clients and adds and removes servers."""

@@ -89,7 +89,7 @@ class Entry:
 
 
 def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
-    """Edit a file, and return whether it changed.
+    """Edit a file and return whether it changed.
 
     Args:
         file: The file, which may not exist.

@@ -24,7 +24,7 @@ _TOGETHER: Final = "put the headers that start with `{}` next to each other, and
 
 
 def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> str:
-    """Replace a table in a text, or append it.
+    """Replace a table in a text or append it.
 
     Args:
         text: A TOML document.

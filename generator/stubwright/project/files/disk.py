@@ -1,4 +1,4 @@
-"""Reads the compiler's input, and writes single files atomically.
+"""Reads the compiler's input and writes single files atomically.
 
 A file is first written next to its target, then moved into place. Devices and pipes are written to directly.
 """
@@ -120,7 +120,7 @@ def read_text(path: Path) -> str | None:
     """Read a file that a command may rewrite, without its byte order mark; return None if it does not exist.
 
     Raises:
-        OSError: It cannot be read, or is not a regular file.
+        OSError: It cannot be read or is not a regular file.
     """
     data = inside.read_regular(path)
     if data is None and inside.find_kind(path) == "folder":

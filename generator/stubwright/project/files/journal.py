@@ -76,7 +76,7 @@ def _journals(output: Path) -> dict[str, lock.Lock | None]:
 
 
 def recover(output: Path) -> None:
-    """Remove the staged files of killed runs, and record in the lock the files that they may have written.
+    """Remove the staged files of killed runs and record in the lock the files that they may have written.
 
     Every step can be repeated, so recovery itself can be killed safely.
 

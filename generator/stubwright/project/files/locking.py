@@ -13,7 +13,7 @@ from pathlib import Path
 
 @contextmanager
 def exclusive_lock(folder: Path) -> Iterator[None]:
-    """Wait for other processes to unlock a folder, and lock it if the file system supports this.
+    """Wait for other processes to unlock a folder and lock it if the file system supports this.
 
     The lock is on the folder itself, or on its nearest existing parent. On Windows, where folders cannot be locked, it
     is on a file in the user's temporary folder. No file is written below the folder.

@@ -61,7 +61,7 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, data: bytes) -> None:
-    """Store bytes under a name, and evict the least recently read files if the cache is too large."""
+    """Store bytes under a name and evict the least recently read files if the cache is too large."""
     with suppress(OSError):
         at = locate()
         if (key := _read_key(at) or _new_key(at)) is None:

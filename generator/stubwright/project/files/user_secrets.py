@@ -44,7 +44,7 @@ def read(path: Path) -> bytes | None:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file with mode 600, and create its folder with mode 700.
+    """Write a file with mode 600 and create its folder with mode 700.
 
     Raises:
         ExposedError: Other users can read or change the folder.

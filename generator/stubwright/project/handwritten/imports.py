@@ -1,4 +1,4 @@
-"""Reads the imports in a handwritten module, and adds imports to it."""
+"""Reads the imports in a handwritten module and adds imports to it."""
 
 from __future__ import annotations
 

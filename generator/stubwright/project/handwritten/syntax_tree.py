@@ -24,7 +24,7 @@ class Module:
         return self.text.replace("\r\n", "\n").replace("\r", "\n").encode().split(b"\n")
 
     def find_span(self, line: int | None, column: int | None, name: str) -> Span:
-        """Return the span of a name that ends at a line and column from the syntax tree, which counts bytes."""
+        """Return the span of a name that ends at this line and column. The column is a byte offset, as in `ast`."""
         line, column = line or 1, column or 0
         first = len(self._lines[line - 1][:column].decode(errors="replace")) - len(name) + 1
         return Span(self.path, line, first, line, first + len(name))

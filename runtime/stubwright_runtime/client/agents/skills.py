@@ -1,4 +1,4 @@
-"""Reads skills from a connected server (SEP-2640), and verifies each file."""
+"""Reads skills from a connected server (SEP-2640) and verifies each file."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def get_skill(client: Binding, uri: str) -> Skill:
 
 
 async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> bytes:
-    """Read a skill's file, and verify its size and digest against the skill's entry.
+    """Read a skill's file and verify its size and digest against the skill's entry.
 
     Args:
         client: A connected client.

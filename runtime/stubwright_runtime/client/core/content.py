@@ -168,7 +168,7 @@ def _find_broken(part: BaseModel) -> Iterator[tuple[str, str]]:
 
 
 class _Sanitizer:
-    """Sanitizes strings, and counts the changed ones."""
+    """Sanitizes strings and counts the changed ones."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""Selects environment variables for commands, and finds missing variables that a failed command may have needed."""
+"""Selects environment variables for commands and finds missing variables that a failed command may have needed."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class ChangeStream:
         """Send the request and wait until the server acknowledges it.
 
         Raises:
-            MCPError: The server responds with an error, or ends the subscription.
+            MCPError: The server responds with an error or ends the subscription.
         """
         self._client.server.listeners[self._key] = self._handle_notification
         self._task = asyncio.create_task(self._run())

@@ -1,4 +1,4 @@
-"""Checks the form in a server's question, and builds a validated answer with the form's defaults."""
+"""Checks the form in a server's question and builds a validated answer with the form's defaults."""
 
 from __future__ import annotations
 

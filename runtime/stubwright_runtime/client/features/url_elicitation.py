@@ -47,7 +47,7 @@ class UrlElicitation:
             self._event(message.params.elicitation_id).set()
 
     async def open_urls(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
-        """Ask a person to visit URLs, and return whether the request can be resent.
+        """Ask a person to visit URLs and return whether the request can be resent.
 
         This waits for the server's completion notifications, up to five minutes each.
         """

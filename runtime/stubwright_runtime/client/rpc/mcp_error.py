@@ -81,7 +81,7 @@ class UrlElicitationRequired(MCPError):
 
     @classmethod
     def from_error(cls, error: MCPError) -> UrlElicitationRequired | None:
-        """Create the exception from an error response, or return `None` if it contains no URLs."""
+        """Create the exception from an error response or return `None` if it contains no URLs."""
         data: Any = error.data
         given: Any = data.get("elicitations") if isinstance(data, dict) else None
         if not isinstance(given, list) or not given:

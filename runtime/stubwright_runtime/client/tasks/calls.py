@@ -92,7 +92,7 @@ class ToolTask(Generic[T_co]):
         return self.wait().__await__()
 
     async def wait(self, *, timeout: float | None = None) -> T_co:
-        """Wait for the task to finish, and return the method's value. Can be called repeatedly.
+        """Wait for the task to finish and return the method's value. Can be called repeatedly.
 
         Args:
             timeout: Maximum seconds to wait; `None` for no limit. The task continues after a timeout.
@@ -101,7 +101,7 @@ class ToolTask(Generic[T_co]):
             TimeoutError: The task did not finish in time.
             ToolFailed: The tool returned `isError`.
             TaskCancelled: The task was cancelled.
-            TaskExpired: The task is unknown to the server, or has expired.
+            TaskExpired: The task is unknown to the server or has expired.
             MCPError: The task failed with a protocol error (`done()` is true), or the server cannot be polled or kept
                 asking (the task may continue).
             Exception: As documented for the client's methods, or raised by a callback.
@@ -146,7 +146,7 @@ class ToolTask(Generic[T_co]):
         """Poll the server once, unless the task has finished, and return the state.
 
         Raises:
-            TaskExpired: The task is unknown to the server, or has expired.
+            TaskExpired: The task is unknown to the server or has expired.
             MCPError: The server returns an error.
         """
         with self._call_state.hide():
@@ -159,7 +159,7 @@ class ToolTask(Generic[T_co]):
         """Request cancellation. The task may still complete or fail; check `status` or `await` it.
 
         Raises:
-            TaskExpired: The task is unknown to the server, or has expired.
+            TaskExpired: The task is unknown to the server or has expired.
             TasksUnsupported: The server cannot cancel tasks.
             MCPError: The server returns an error.
         """
@@ -186,7 +186,7 @@ class ToolTask(Generic[T_co]):
         )
 
     async def _settle(self) -> None:
-        """Report the end of a finished task, and raise if the server rejects its ID."""
+        """Report the end of a finished task and raise if the server rejects its ID."""
         from .errors import TaskExpired
 
         if self._run.has_ended:
@@ -238,13 +238,13 @@ class _CallState(Generic[T_co]):
         return self._response is not None or self._failure is not None
 
     def get_value(self) -> T_co:
-        """Return the method's result, or raise its exception."""
+        """Return the method's result or raise its exception."""
         if self._response is None:
             raise self._get_failure()
         return self._response.parse()
 
     def get_response(self) -> CallResponse[T_co]:
-        """Return the tool's whole response, or raise if it is missing or invalid."""
+        """Return the tool's whole response or raise if it is missing or invalid."""
         if isinstance(self._failure, ToolFailed):
             return CallResponse(None, check_result(self.tool, self._failure.result, self._options.sanitize)[0])
         if self._response is None:

@@ -2,7 +2,7 @@
 
 Exception
 ├── TaskCancelled     the task was cancelled before it had a result
-├── TaskExpired       the task is unknown to the server, or has expired
+├── TaskExpired       the task is unknown to the server or has expired
 └── TasksUnsupported  the server or its revision does not support the operation
 """
 

@@ -132,7 +132,7 @@ class TaskRequests:
             ttl: The requested task lifetime in seconds, up to 2025-11-25.
 
         Raises:
-            TasksUnsupported: The server does not support tasks, or does not run this tool as a task.
+            TasksUnsupported: The server does not support tasks or does not run this tool as a task.
         """
         if self.session.modern:
             return await self.session.call_with_input(self._tool, self._params(arguments), self._call, self._given)

@@ -136,7 +136,7 @@ class TaskRun:
         return self._result is not None or self._failure is not None or self.state.ended
 
     async def wait_for_outcome(self) -> CallToolResult | Exception:
-        """Wait for the task to finish, and return the unmodified result or the call's exception.
+        """Wait for the task to finish and return the unmodified result or the call's exception.
 
         The exception is `TaskCancelled`, `TaskExpired`, `ResultTooLarge`, or the call's `MCPError`.
 
@@ -156,7 +156,7 @@ class TaskRun:
         return self._changes
 
     async def wait_for_change(self, since: int) -> int:
-        """Wait until the number of changes differs from `since` or the task finishes, and return that number.
+        """Wait until the number of changes differs from `since` or the task finishes and return that number.
 
         Raises the same exceptions as `wait_for_outcome`.
         """
@@ -330,7 +330,7 @@ class TaskRun:
         return error.code in codes and is_usable
 
     def _retry_later(self, error: MCPError, codes: frozenset[int]) -> None:
-        """Delay the next poll if the response was lost; raise any other error, or this one after too many losses."""
+        """Delay the next poll if the response was lost; raise any other error or this one after too many losses."""
         if self._lost >= _LOST or not self._is_lost(error, codes):
             raise error
         pause = min(_FIRST_PAUSE * 2**self._lost, _LONGEST_PAUSE)

@@ -1,4 +1,4 @@
-"""Creates the client for a target, and keeps its connection open during a block.
+"""Creates the client for a target and keeps its connection open during a block.
 
 A string is never run as a command.
 """

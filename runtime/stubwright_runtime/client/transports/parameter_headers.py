@@ -85,7 +85,7 @@ class ParameterHeaders:
         return not isinstance(server, mcp.StdioServerParameters | Server | MCPServer | InProcessServer)
 
     async def _list(self, name: str, seconds: float | None) -> bool:
-        """List the server's tools up to this one, and return whether the list is readable."""
+        """List the server's tools up to this one and return whether the list is readable."""
         import anyio
         from pydantic import ValidationError
 

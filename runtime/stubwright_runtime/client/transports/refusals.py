@@ -38,7 +38,7 @@ _BETWEEN: Final = re.compile(r"[\s;,]+|=(?=\w)")
 """Separators between a scheme and its token (RFC 9110, section 11.4), and between cookies."""
 
 _FIELD: Final = re.compile(r'\b(error|error_description|scope)=(?:"([^"]+)"|([^\s,]+))')
-"""Challenge fields for people and programs (RFC 6750, section 3)."""
+"""The parameters of a challenge that explain the refusal (RFC 6750, section 3)."""
 
 _SHORTEST: Final = 8
 """Minimum token length; shorter words, such as `Bearer`, are not secrets."""

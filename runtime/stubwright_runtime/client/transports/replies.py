@@ -115,7 +115,7 @@ class HttpClient:
         self.headers = dict(self._client.headers.items())
 
     async def send(self, request: HttpRequest) -> Reply:
-        """Send a request, and return the response once its headers have arrived.
+        """Send a request and return the response once its headers have arrived.
 
         Raises:
             httpx2.RequestError: The server sends no response.

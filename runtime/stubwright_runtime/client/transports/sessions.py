@@ -76,7 +76,7 @@ class Sessions:
                 raise _make_error(again.refusal) from None
 
     def _deliver(self, message: Mapping[str, Any], received: dict[str, Any], size: int) -> None:
-        """Deliver a message, and store the request if it succeeds."""
+        """Deliver a message and store the request if it succeeds."""
         if "result" in received:
             self._remember(message)
         self._transport.connection.receive_message(received, size)

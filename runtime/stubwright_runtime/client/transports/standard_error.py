@@ -1,4 +1,4 @@
-"""Copies a server process's standard error, and stores its first and last lines.
+"""Copies a server process's standard error and stores its first and last lines.
 
 A thread reads it, so that the server never blocks on the caller's event loop.
 """

@@ -1,4 +1,4 @@
-"""Selects the features of a server, and imports only their modules."""
+"""Selects the features of a server and imports only their modules."""
 
 from __future__ import annotations
 

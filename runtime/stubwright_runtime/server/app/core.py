@@ -212,7 +212,7 @@ class Core(Hub):
         return self.scopes is None or self.scopes.allows(self.find_principal(over_http=True), "tools", name)
 
     def stop(self) -> None:
-        """Prepare to stop: start no more tasks, and close listening streams."""
+        """Prepare to stop: start no more tasks and close listening streams."""
         self.is_stopping = True
         if self.tasks is not None:
             self.tasks.stop()
@@ -282,7 +282,7 @@ class _Page(NamedTuple):
 
 @asynccontextmanager
 async def _run_store(package: Package, store: Store) -> AsyncGenerator[None, None]:
-    """Run the store during the block, and add the package name to log lines."""
+    """Run the store during the block and add the package name to log lines."""
     name_after(package.name)
     async with store.run():
         yield

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NAME: Final = "around"
 
 Proceed: TypeAlias = Callable[[], Awaitable[Any]]
-"""Runs the handler, and returns its result or raises its exception."""
+"""Runs the handler and returns its result or raises its exception."""
 
 Around: TypeAlias = Callable[["HandlerCall", Proceed], Awaitable[Any]]
 

@@ -122,7 +122,7 @@ def compile_context(server: ServerContext, stem: str, extension: Mapping[str, An
 async def answer_by_handler(
     server: ServerContext, method: str, kind: Kind, read: Callable[[Any], _T], request: Request, *arguments: object
 ) -> _T:
-    """Call a handler method, and convert its result with `read`.
+    """Call a handler method and convert its result with `read`.
 
     Raises:
         ProtocolError: The method raised a `ToolError`, no thread was free, or an internal error occurred; its cause is

@@ -47,7 +47,7 @@ class OldNames:
         self._logged: set[str] = set()
 
     def report(self, alias: Alias, outcome: Outcome) -> Outcome:
-        """Log the old name, and return the outcome with the new name in `_meta`."""
+        """Log the old name and return the outcome with the new name in `_meta`."""
         if alias.name not in self._logged:
             self._logged.add(alias.name)
             until = "" if alias.remove_after is None else f"; the alias is removed after {alias.remove_after}"

@@ -84,7 +84,7 @@ def _hide_secrets(tool: Tool, call_next: Handle) -> Handle:
 
 
 def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Handle) -> Handle:
-    """Refuse invalid arguments, and convert every failure to an outcome."""
+    """Refuse invalid arguments and convert every failure to an outcome."""
     find_errors = get_input_validator(tool).find_errors
     is_lenient = accepts_invalid(server.handlers, tool)
 
@@ -111,7 +111,7 @@ def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Ha
 
 
 def _call_handler(results: Results, server: ServerContext, tool: Tool) -> Handle:
-    """Run the handler, and encode its result."""
+    """Run the handler and encode its result."""
     run, encode = bind_method(server.handlers, tool.method, "tool"), Encoder(results, tool).encode
     make_context, name = compile_context(server, tool.stem, tool.extension), tool.name
     make_model: Callable[[Any], Any] = tool.Input.model_validate

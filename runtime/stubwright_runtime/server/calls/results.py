@@ -68,7 +68,7 @@ class Results:
         )
 
     def refuse_invalid_result(self, tool: Tool, errors: Sequence[str]) -> Outcome:
-        """Log the errors of an invalid result, and return the outcome of its call."""
+        """Log the errors of an invalid result and return the outcome of its call."""
         reference_id, lines = make_reference(), "\n".join(errors)
         self._failures.add(reference_id, TypeError(f"{tool.method} returned {_INVALID_RESULT}:\n{lines}"))
         self._log.error("%s returned %s (reference %s):\n%s", tool.method, _INVALID_RESULT, reference_id, lines)
@@ -84,7 +84,7 @@ class Results:
         return refuse(text, "failed", "result_depth", reference_id)
 
     def refuse_failure(self, tool: Tool, error: BaseException) -> Outcome:
-        """Log a handler's exception, and return the outcome of its call."""
+        """Log a handler's exception and return the outcome of its call."""
         reference_id = make_reference()
         self._failures.add(reference_id, error)
         self._log.error("%s failed (reference %s)", tool.method, reference_id, exc_info=error)
@@ -111,7 +111,7 @@ class Encoder:
 
         Raises:
             DepthError: The result is nested too deeply.
-            TypeError: The value has the wrong type, or is not JSON.
+            TypeError: The value has the wrong type or is not JSON.
             ValueError: The value contains a number that is not JSON, or an invalid base64, URI or MIME type.
         """
         if isinstance(value, Reply):
@@ -152,7 +152,7 @@ class Encoder:
         if self._validator is not None and self._model is not None and reply.structured is not None:
             raise TypeError(
                 f"{tool.method} returned a Reply with `structured`, but the tool {tool.name} has an outputSchema: "
-                "its structured content is the model"
+                "so the structured content must come from the model"
             )
         if self._validator is None or self._model is None or isinstance(reply, UnstructuredReply):
             result: dict[str, Any] = {"content": _content(tool, reply.model, sanitize_mode, count)}

@@ -43,10 +43,10 @@ class Channel(Protocol):
         """The name and version of the client."""
 
     async def request(self, method: str, params: Mapping[str, Any] | None, /) -> Mapping[str, Any]:
-        """Send a request to the client on this request's stream, and return its result.
+        """Send a request to the client on this request's stream and return its result.
 
         Raises:
-            ProtocolError: The client responded with an error, or is not connected.
+            ProtocolError: The client responded with an error or is not connected.
             InvalidAnswer: The response is not a result of this method.
         """
         ...
@@ -90,7 +90,7 @@ class CallLimits(Protocol):
     """The limits on one call."""
 
     def suspend(self) -> AbstractAsyncContextManager[None]:
-        """Suspend the limits during the block: stop the timeout, and free the concurrency slot."""
+        """Suspend the limits during the block: stop the timeout and free the concurrency slot."""
         ...
 
     def hold(self) -> Callable[[], None]:
@@ -110,7 +110,7 @@ class Request(Scope):
         transport: The transport.
         threads: The thread pool for plain `def` handlers.
         open_channel: Returns the channel to the client.
-        call_next: Handles lifecycle requests, and refuses invalid and unknown ones.
+        call_next: Handles lifecycle requests and refuses invalid and unknown ones.
         is_admissible: True if the message is valid, and allowed in the current state of its connection.
         traceparent: The `traceparent` header of an HTTP request.
         peer: The HTTP client, if telemetry observes the server.
@@ -234,7 +234,7 @@ class Request(Scope):
 
 
 Answer: TypeAlias = Callable[[Request], Awaitable[Result]]
-"""Returns the result of a message, or raises ProtocolError."""
+"""Returns the result of a message or raises ProtocolError."""
 
 Handle: TypeAlias = Callable[[Request], Awaitable["Outcome"]]
 """Returns the outcome of a call to one tool."""

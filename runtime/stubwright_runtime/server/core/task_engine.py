@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeAlias
 
 TaskWork: TypeAlias = Callable[[str], Coroutine[Any, Any, bool]]
-"""Runs the task with an ID, and returns when the run finishes.
+"""Runs the task with an ID and returns when the run finishes.
 
 True means that the engine can forget the ID. False means that the task runs in another process or that this process is
 stopping; the engine then passes the ID to a process again after a few seconds. An exception means that the store is

@@ -1,4 +1,4 @@
-"""Stop signals for server processes, and exit while handlers still run in threads."""
+"""Stop signals for server processes and exit while handlers still run in threads."""
 
 from __future__ import annotations
 

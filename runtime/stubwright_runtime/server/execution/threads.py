@@ -69,8 +69,8 @@ class Threads:
         Args:
             name: The name of the handler method.
             function: The function.
-            patience: The maximum seconds to wait for a thread; by default the pool's.
-            hold: Called first; returns a function to call from any thread when the thread finishes.
+            patience: The maximum time to wait for a thread, in seconds; defaults to the pool's `patience`.
+            hold: Called before the thread starts. Returns a callback to run, from any thread, when `function` finishes.
 
         Raises:
             NoFreeThreadError: No thread became free in time.
@@ -140,7 +140,7 @@ class Threads:
         raise NoFreeThreadError(f"{number} of {whose} {are} busy; try again in a few seconds.")
 
     def _leave(self, name: str) -> None:
-        """Free a slot, or pass it to the first eligible waiter."""
+        """Free a slot or pass it to the first eligible waiter."""
         self._taken[name] -= 1
         if not self._taken[name]:
             del self._taken[name]

@@ -270,7 +270,7 @@ class Context:
     ) -> UrlRequired:
         """Return the error to raise if the user must first visit a URL, for example to sign in.
 
-        Clients of 2025-11-25 receive error -32042, and repeat the request after completion. From 2026-07-28, the URL is
+        Clients of 2025-11-25 receive error -32042 and repeat the request after completion. From 2026-07-28, the URL is
         a question as from `ctx.ask`, and the handler runs again with the answer.
 
         Args:

@@ -126,7 +126,7 @@ class Handles(Generic[_State, _Id]):
         self._model = model
 
     async def create(self, state: _State) -> _Id:
-        """Store a state, and return its new handle's ID.
+        """Store a state and return its new handle's ID.
 
         Raises:
             TooManyHandles: The caller has reached the limit (`most`).
@@ -157,7 +157,7 @@ class Handles(Generic[_State, _Id]):
         return typed_id
 
     async def get(self, handle_id: _Id) -> Handle[_State, _Id]:
-        """Return one of the caller's handles, and restart its idle timeout (`idle`).
+        """Return one of the caller's handles and restart its idle timeout (`idle`).
 
         Raises:
             UnknownHandle: The caller has no handle with this ID.
@@ -216,7 +216,7 @@ class Handles(Generic[_State, _Id]):
         return json.dumps(record, ensure_ascii=False).encode()
 
     def _check(self, state: object) -> Any:
-        """Validate a state, and return it as JSON. Raises InvalidState."""
+        """Validate a state and return it as JSON. Raises InvalidState."""
         data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
         if violations := self._bound.registry.find_validator(self._kind.name).find_errors(data, "state"):
             raise InvalidState(f"invalid {self._kind.noun} state:\n" + "\n".join(violations))
@@ -303,7 +303,7 @@ class HandleRegistry:
         self._validators: dict[str, Validator] = {}
 
     def wrap(self, tool: Tool, call_next: CallHandler) -> CallHandler:
-        """Look up the handles in each call to a tool, and refuse calls with unknown handles."""
+        """Look up the handles in each call to a tool and refuse calls with unknown handles."""
 
         async def call(request: Request) -> Outcome:
             bound = await self.bind(tool, request.arguments, request.principal)

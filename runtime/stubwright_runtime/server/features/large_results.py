@@ -49,7 +49,7 @@ class Store:
         return self._most_bytes // _SHARE
 
     def keep(self, data: bytes, mime_type: str) -> str | None:
-        """Store a result for the current caller, and return its URI; `None` if it is too large.
+        """Store a result for the current caller and return its URI; `None` if it is too large.
 
         At a caller's limit, the caller's oldest results are dropped; at the total limit, the oldest results of the
         caller with the most bytes.

@@ -87,7 +87,7 @@ class Cursors:
         self._sealing = StoreSealing(server.store, server.package.manifest["server"]["name"], HOLDS, "cursor")
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Decode the cursor in each call to a tool, and refuse invalid ones."""
+        """Decode the cursor in each call to a tool and refuse invalid ones."""
         if not tool.is_paginated:
             return call_next
         size: int = tool.extension["paginate"]["size"]

@@ -41,7 +41,7 @@ class RequestStates:
         """Decrypt the state in a request.
 
         Raises:
-            ProtocolError: The state was not issued to this caller for this call, or has expired.
+            ProtocolError: The state was not issued to this caller for this call or has expired.
             StateLost: The keys are unavailable.
         """
         sealing = await self._sealing.renew()

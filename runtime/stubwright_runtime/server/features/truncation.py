@@ -1,4 +1,4 @@
-"""Formats JSON values for a user's decision, and lists omissions.
+"""Formats JSON values for a user's decision and lists omissions.
 
 Long values show both ends, so that a harmless start cannot hide the rest.
 """
@@ -54,7 +54,7 @@ class _TooLongError(Exception):
 
 
 class Truncation:
-    """Formats values within one measure, and lists omissions."""
+    """Formats values within one measure and lists omissions."""
 
     def __init__(self, measure: _Measure, longest: int | None) -> None:
         """Create a formatter; `longest` is the maximum total length in characters, if any."""
@@ -169,7 +169,7 @@ def _escape_text(text: str) -> str:
 
 
 def _show_invisible(text: str) -> str:
-    """Escape invisible characters, and replace runs of spaces with their length."""
+    """Escape invisible characters and replace runs of spaces with their length."""
     if text.isprintable() and _SUSPECT.search(text) is None:
         return text
     if not text.isprintable():

@@ -137,7 +137,7 @@ class _LifespanTask:
             self._task.result()
 
     async def end(self) -> None:
-        """Exit the manager, or stop entering it; raise its exception, if any."""
+        """Exit the manager or stop entering it; raise its exception, if any."""
         self._ended.set()
         if not self._ready.is_set():
             self._task.cancel()

@@ -27,7 +27,7 @@ def token_lifetime() -> float | None:
 
 
 async def pass_while_valid(token: VerifiedToken, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Handle a request for a stream, and end the stream when the token expires."""
+    """Handle a request for a stream and end the stream when the token expires."""
     left = lifetime(token)
     if left is None:
         await app(scope, receive, send)

@@ -27,7 +27,7 @@ _JSON: Final = json.JSONEncoder(separators=(",", ":"))
 
 
 class AuditFile:
-    """An audit file."""
+    """Appends audit records to a file and retries failed writes."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         """Open the file; only its owner can read and write a new file.

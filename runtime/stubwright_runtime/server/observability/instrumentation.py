@@ -115,7 +115,7 @@ def make_recorder(package: Package, audit: Audit) -> Recorder:
 
 
 def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
-    """Log an unexpected exception, and return the error for the caller."""
+    """Log an unexpected exception and return the error for the caller."""
     reference_id = make_reference()
     log().error("%s failed (reference %s)", request.method, reference_id, exc_info=error)
     if request.record is not None:
@@ -125,7 +125,7 @@ def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
 
 
 def _has_completed(result: Result, error: BaseException | None) -> bool:
-    """Return whether a call has completed, and is not waiting for an answer in another request."""
+    """Return whether a call has completed and is not waiting for an answer in another request."""
     if isinstance(error, ProtocolError):
         return error.code != URL_ELICITATION_REQUIRED
     return result is None or result.get("resultType") != "input_required"

@@ -74,7 +74,7 @@ def check_subscriptions(uris: Sequence[str]) -> None:
 
 @dataclass(slots=True)
 class ChangeLog:
-    """Counts list changes, and records the number of the last change of each kind."""
+    """Counts list changes and records the number of the last change of each kind."""
 
     count: int = 0
     last: dict[Kind, int] = field(default_factory=dict["Kind", int])

@@ -1,4 +1,4 @@
-"""Parses JSON-RPC 2.0 messages, and encodes error responses."""
+"""Parses JSON-RPC 2.0 messages and encodes error responses."""
 
 from __future__ import annotations
 

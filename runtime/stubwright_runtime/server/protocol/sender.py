@@ -135,13 +135,13 @@ class MessageSender:
         await self._send(to_json({"jsonrpc": "2.0", "method": method, **fields}))
 
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """Send a request with optional parameters once the client is ready, and return its result.
+        """Send a request with optional parameters once the client is ready and return its result.
 
         The client is notified of a cancellation or a timeout (MCP 2025-11-25, basic/utilities/cancellation;
         basic/lifecycle, "Timeouts").
 
         Raises:
-            ProtocolError: The client responds with an error, or takes too long.
+            ProtocolError: The client responds with an error or takes too long.
             DisconnectedError: The client has disconnected.
         """
         with self.questions.open_question() as (name, answer):

@@ -106,7 +106,7 @@ class ClientChannel:
             self._release()
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """Send a request to the client, and return its result."""
+        """Send a request to the client and return its result."""
         return await self.outgoing.ask(method, params)
 
     async def record_elicitation(self, elicitation: str) -> None:

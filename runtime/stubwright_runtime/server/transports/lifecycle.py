@@ -43,7 +43,7 @@ class ClientRequest(Request):
 
 
 class Lifecycle:
-    """Handles one server's lifecycle requests, and encodes its responses.
+    """Handles one server's lifecycle requests and encodes its responses.
 
     Attributes:
         package: The package name.
@@ -112,7 +112,7 @@ class Lifecycle:
         return text
 
     async def answer_default(self, request: Request) -> Result:
-        """Handle lifecycle requests, and refuse invalid and unknown ones."""
+        """Handle lifecycle requests and refuse invalid and unknown ones."""
         if request.id is None or not isinstance(request, ClientRequest):
             return None
         if request.error is not None:

@@ -80,7 +80,7 @@ class _Stream:
         await self._redis.xadd(self._key, {b"data": task.encode()})
 
     async def receive(self) -> list[tuple[bytes, str]]:
-        """Claim or read entries, and return their stream IDs and task IDs; empty after a timeout.
+        """Claim or read entries and return their stream IDs and task IDs; empty after a timeout.
 
         Raises:
             RedisError: Redis cannot be reached.

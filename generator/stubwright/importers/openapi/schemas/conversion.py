@@ -67,7 +67,7 @@ class FlatObject:
 
 @dataclass(slots=True)
 class Schemas:
-    """Converts schemas, and stores the converted shared schemas.
+    """Converts schemas and stores the converted shared schemas.
 
     Attributes:
         documents: The documents in which references are resolved.
@@ -184,7 +184,7 @@ class Schemas:
         Values in `excluded` belong to other alternatives in its union.
 
         Raises:
-            UnsupportedError: The reference does not resolve, or refers to a file that is not read.
+            UnsupportedError: The reference does not resolve or refers to a file that is not read.
         """
         target = self.documents.find_target(reference, at.file, at.pointer)
         if not isinstance(target.value, dict | bool):

@@ -1,4 +1,4 @@
-"""Authenticates HTTP requests by access token, and authorizes them by scope.
+"""Authenticates HTTP requests by access token and authorizes them by scope.
 
 It runs before the endpoint, because a challenge is a status and a header (RFC 6750, section 3; MCP 2025-11-25,
 basic/authorization, "Token Handling" and "Scope Challenge Handling"). All inner layers read the caller from the current

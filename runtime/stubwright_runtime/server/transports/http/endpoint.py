@@ -190,7 +190,7 @@ class HttpEndpoint:
             await serving[0]
 
     async def _listen(self, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
-        """Handle a GET: open the listening stream, or resume a stream."""
+        """Handle a GET: open the listening stream or resume a stream."""
         last = head.last_event
         if last is None:
             await self._listen_on(None, head, owner, receive, send)

@@ -221,7 +221,7 @@ class EventStream:
         return self._log is not None
 
     async def send(self, message: bytes) -> None:
-        """Log a message, and send it if a connection is open."""
+        """Log a message and send it if a connection is open."""
         async with self._sending:
             await self._write(encode_event(message, await self._append(message)))
 
@@ -306,7 +306,7 @@ class AnswerStream(EventStream):
         self._is_released = False
 
     async def connect(self, writer: EventWriter) -> None:
-        """Attach the first connection, and send the queued messages."""
+        """Attach the first connection and send the queued messages."""
         async with self._sending:
             # With a log, the response is always an event. Otherwise, a single response has its own status.
             if self._log is not None:
@@ -342,7 +342,7 @@ class AnswerStream(EventStream):
         await super().send(message)
 
     async def finish(self, answer: Response) -> None:
-        """Send the response, and end the stream."""
+        """Send the response and end the stream."""
         async with self._sending:
             await self._prime_first()
             self.has_ended = True

@@ -106,7 +106,7 @@ def validate_headers(
     Args:
         method: The HTTP method in upper case.
         headers: The headers with lower-case names.
-        heads: Parses common headers, and has the allowed hosts and origins.
+        heads: Parses common headers and has the allowed hosts and origins.
         stateless: True if the server has no sessions.
     """
     if method == "POST" and (plain := heads.read(headers)) is not None:

@@ -125,7 +125,7 @@ def find_version(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
 
 
 def names_stateless(revision: str | None) -> bool:
-    """Return whether the revision in a header has no handshake, or is unknown."""
+    """Return whether the revision in a header has no handshake or is unknown."""
     return revision is not None and revision not in HANDSHAKES
 
 

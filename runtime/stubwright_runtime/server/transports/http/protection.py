@@ -1,4 +1,4 @@
-"""Protects an endpoint with access tokens, and serves the protected resource metadata (RFC 9728)."""
+"""Protects an endpoint with access tokens and serves the protected resource metadata (RFC 9728)."""
 
 from __future__ import annotations
 

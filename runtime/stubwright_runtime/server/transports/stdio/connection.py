@@ -146,7 +146,7 @@ class Connection:
         return None
 
     def _answer(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None]:
-        """Start handling a request, and return the task."""
+        """Start handling a request and return the task."""
         if self._is_stateless is None:
             self._is_stateless = is_stateless_request(message)
         error = self._find_error(message)

@@ -78,7 +78,7 @@ class Output:
         await waiting.written
 
     def _write(self, data: memoryview) -> memoryview:
-        """Write until the pipe is full, and return the rest; it is empty if the client has closed the pipe."""
+        """Write until the pipe is full and return the rest; it is empty if the client has closed the pipe."""
         while data and self._gone is not None:
             try:
                 data = data[os.write(self._descriptor, data) :]

@@ -276,7 +276,7 @@ class Connection(asyncio.Protocol):
         self._context = copy_context()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept the connection, or respond with 503."""
+        """Accept the connection or respond with 503."""
         peer: object = transport.get_extra_info("peername")
         self.address = str(peer[0]) if is_list(peer) else ""
         if not self._connections.admit(self, self.address):
@@ -359,7 +359,7 @@ class Connection(asyncio.Protocol):
             self._close_idle_at(self.waits_since + self.timeout_keep_alive)
 
     def connect_post(self, data: bytes, post: Post) -> None:
-        """Pass uvicorn a request that switches to a stream."""
+        """Hand over to uvicorn a request whose response becomes a stream."""
         if self._is_lost:
             post.abandon()
         else:

@@ -156,7 +156,7 @@ class DirectReader:
         """
 
     def read(self, data: bytes) -> None:
-        """Handle a request, or pass the bytes to uvicorn."""
+        """Handle a request or pass the bytes to uvicorn."""
         if self.is_answering:
             self._later.append(data)
             return
@@ -257,7 +257,7 @@ async def _authenticate(
     body: bytes,
     answer: Callable[..., Awaitable[Response | None]],
 ) -> Response | None:
-    """Handle a request with its caller in the current task's context, or refuse it."""
+    """Handle a request with its caller in the current task's context or refuse it."""
     caller = await authentication.authenticate([credentials], revision)
     if isinstance(caller, Response):
         return caller

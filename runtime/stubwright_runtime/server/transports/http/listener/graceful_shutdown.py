@@ -171,7 +171,7 @@ class GracefulServer(uvicorn.Server):
         log_accept_errors(asyncio.get_running_loop())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting requests, and complete pending ones."""
+        """Stop accepting requests and complete pending ones."""
         self._stop()
         await self._close(sockets or [])
         cutting = asyncio.get_running_loop().call_later(self._seconds, self._abort_requests)

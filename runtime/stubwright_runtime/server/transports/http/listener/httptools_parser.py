@@ -176,7 +176,7 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         unframed.cycle = self.cycle
 
     def on_response_complete(self) -> None:
-        """Start the next request, and parse the bytes after it."""
+        """Start the next request and parse the bytes after it."""
         super().on_response_complete()
         if self.parser.is_behind and not self.pipeline and not self.transport.is_closing():
             self.feed(b"")

@@ -28,7 +28,7 @@ class EventLog(Protocol):
     """One session's event log."""
 
     async def append(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
-        """Append a message to its stream, and return its event ID.
+        """Append a message to its stream and return its event ID.
 
         Args:
             stream: The name of the stream.

@@ -146,7 +146,7 @@ class Replay:
         *,
         is_answer: bool = False,  # noqa: ARG002 - a parameter of `EventLog`
     ) -> str:
-        """Append a message to its stream, and return its event ID; `None` marks the start of the stream."""
+        """Append a message to its stream and return its event ID; `None` marks the start of the stream."""
         self._number += 1
         self._archive.add(self._session, self._number, stream, message)
         self._numbers.append(self._number)

@@ -93,7 +93,7 @@ class SharedReplay:
         awaited.add(self._session, self)
 
     async def append(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
-        """Store a message, and return its event ID; the ID is empty if the store is unavailable or full."""
+        """Store a message and return its event ID; the ID is empty if the store is unavailable or full."""
         place = _Stream(self._current_principal_key, self._session, stream)
         try:
             async with self._storing:
@@ -102,7 +102,7 @@ class SharedReplay:
             return ""
 
     async def _append_next(self, stream: _Stream, data: bytes, *, is_answer: bool) -> _Number:
-        """Store a stream's next message, and return its number. Raises StateLost and BudgetExceeded."""
+        """Store a stream's next message and return its number. Raises StateLost and BudgetExceeded."""
         number = self._numbers.get(stream, self._last) + 1
         place: _Number = _ANSWER if is_answer else number
         while len(self._stored) >= _EVENTS or (self._stored and self._size + len(data) > _BYTES):
@@ -234,7 +234,7 @@ class Resumption:
             await send({"type": "http.response.body", "body": rest})
 
     async def _send_rest(self, stream: _Stream, number: int, send: Send) -> int | None:
-        """Send messages as they arrive, and return the last one's number; `None` if it was the response.
+        """Send messages as they arrive and return the last one's number; `None` if it was the response.
 
         Raises:
             TimeoutError: The client does not read a message.
