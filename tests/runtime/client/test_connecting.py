@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
@@ -284,6 +285,28 @@ async def test_what_refuses_a_connection_says_why(name: str) -> None:
     assert str(error) == error.message == f"`{url}` {why}"
     assert getattr(error, "challenge", None) == (headers.get("WWW_Authenticate") if status in (401, 403) else None)
     assert (error.code, error.data) == ((-32001, 7) if "MCP with" in name else (error.code, None))
+
+
+async def test_cookies_are_returned_to_their_server() -> None:
+    """Load balancers keep a client at one process by a cookie."""
+    sent: list[str | None] = []
+
+    def answer(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        sent.append(handler.headers["Cookie"])
+        handler.send_response_only = partial(_send_with_cookie, handler, len(sent))  # type: ignore[method-assign]
+        say_result(handler, message)
+
+    with serve(answer) as url:
+        client = RpcClient(HttpTransport(url, {}, Bounds()), Bounds(), revision="2025-11-25")
+        async with client:
+            await client.call_tool("a")
+            await client.call_tool("a")
+    assert sent == [None, "node=1", "node=2", "node=3"]
+
+
+def _send_with_cookie(handler: BaseHTTPRequestHandler, number: int, code: int, message: str | None = None) -> None:
+    type(handler).send_response_only(handler, code, message)
+    handler.send_header("Set-Cookie", f"node={number}")
 
 
 ECHOES: Final[dict[str, tuple[int, dict[str, str], bytes, str]]] = {
