@@ -471,7 +471,7 @@ def test_a_program_gets_a_token_by_its_credentials(
     done = run("list", world.server, "--client-credentials")
     assert done.status == 3
     assert done.err == (
-        f"stubwright: `{world.server}` was not called, because authorization failed: `{world.url}/token` issued no "
+        f"stubwright: `{world.server}` was not called because authorization failed: `{world.url}/token` issued no "
         "token: HTTP 400 with the error invalid_client\n"
     )
 
@@ -527,7 +527,7 @@ def test_a_login_ends_with_one_sentence(case: str, world: World, run: Callable[.
     lines = [line for line in done.err.splitlines(keepends=True) if not line.startswith("note: ")]
     assert (done.status, len(lines)) == (3, 1), done.err
     assert told in lines[0]
-    assert lines[0].startswith(f"stubwright: `{world.server}` was not called, because authorization failed: ")
+    assert lines[0].startswith(f"stubwright: `{world.server}` was not called because authorization failed: ")
     assert not storage.locate(world.server).exists()
 
 

@@ -241,7 +241,7 @@ async def _prepare(source: Source) -> None:
     try:
         await source.auth.prepare()
     except LoginError as error:
-        raise UnreachableError(f"was not called, because authorization failed: {error}") from None
+        raise UnreachableError(f"was not called because authorization failed: {error}") from None
 
 
 @contextmanager

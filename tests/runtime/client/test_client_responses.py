@@ -245,7 +245,7 @@ async def test_structured_content_of_a_schema_is_the_model(package: Any, caplog:
     ]
     refused, modelled = await exchange(package.build_server(Handlers()), "2025-11-25", *calls)
     assert refused["isError"]
-    assert "the tool forecast has an outputSchema: its structured content is the model" in caplog.text
+    assert "the tool forecast has an outputSchema, so the structured content must come from the model" in caplog.text
     assert modelled["structuredContent"] == {"degrees": 2}
 
 

@@ -247,7 +247,7 @@ async def test_a_client_goes_there_and_calls_again(package: ModuleType, way: str
         asked.append(question)
         if way == "2026-07-28":
             await asyncio.sleep(0.4)
-            with pytest.raises(ValueError, match="does not report the completion"):
+            with pytest.raises(ValueError, match="does not report this question's completion"):
                 await question.completed()
         return package.Accepted()
 

@@ -173,7 +173,7 @@ def _describe_failure(
     from stubwright_runtime.client.core.errors import ResultTooLarge
 
     if isinstance(error, LoginError):
-        return f"`{destination.label}` was not called, because authorization failed: {error}"
+        return f"`{destination.label}` was not called because authorization failed: {error}"
     if isinstance(error, ResultTooLarge):
         return f"the result has more than {error.limit:,} bytes; raise the limit with --max-bytes"
     if isinstance(error, calls.LimitError):

@@ -151,7 +151,7 @@ class Encoder:
         tool, sanitize_mode, count = self._tool, self._sanitize_mode, SanitizeStats()
         if self._validator is not None and self._model is not None and reply.structured is not None:
             raise TypeError(
-                f"{tool.method} returned a Reply with `structured`, but the tool {tool.name} has an outputSchema: "
+                f"{tool.method} returned a Reply with `structured`, but the tool {tool.name} has an outputSchema, "
                 "so the structured content must come from the model"
             )
         if self._validator is None or self._model is None or isinstance(reply, UnstructuredReply):
