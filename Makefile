@@ -11,6 +11,9 @@ CHECKS := lint-ruff lint-mypy lint-pyright lint-generated lint-docs
 # tests/conftest.py refuses a mark that is not found like this.
 LONG_TESTS = $(sort $(shell grep -rlE '\b(mark\.long|amounts\.sample|amounts\.mark_long)\b' tests --include='test_*.py'))
 
+# Seconds for a test to hang, where tests may take minutes.
+PATIENT := -o faulthandler_timeout=600
+
 PYTHONS := 3.11 3.12 3.13 3.14
 
 .PHONY: demo test check ratchets bench pythons newest lowest lock version lint $(CHECKS) collect long verify torture corpus subsumption payloads conformance openapi moved \
@@ -29,7 +32,7 @@ demo: .venv/uv/ready
 test: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 collect $(CHECKS) $(if $(MANY),,TYPED_TESTS=)
 	$(if $(MANY),STUBWRIGHT_WHOLE_CORPUS=many STUBWRIGHT_WHOLE_DIFF=many STUBWRIGHT_WHOLE_PAYLOADS=many) \
-		$(BIN)/pytest -n 6 --dist worksteal $(if $(MANY),-m "") $(if $(SEED),--hypothesis-seed=$(SEED))
+		$(BIN)/pytest -n 6 --dist worksteal $(if $(MANY),-m "" $(PATIENT)) $(if $(SEED),--hypothesis-seed=$(SEED))
 
 # What to run while you work: ruff, mypy with its cache, the ratchets, and rooms whose tests start hardly any processes.
 check: .venv/ready
@@ -38,7 +41,7 @@ check: .venv/ready
 
 # Attacks on real servers, long random walks, installations and browsers, of which `make test` runs none; some minutes.
 long: .venv/ready
-	$(BIN)/pytest -n 3 --dist worksteal -m long $(LONG_TESTS)
+	$(BIN)/pytest -n 3 --dist worksteal -m long $(PATIENT) $(LONG_TESTS)
 
 # What CI runs beside `.ci/run`: the long tests as well, and many cases where `make test` takes a sample; `make corpus` and
 # `make payloads` take all.
@@ -101,27 +104,27 @@ version: .venv/ready
 # All tools of public servers, all documents of APIs, all official cases and more random ones, of which `make test` takes
 # a sample; minutes.
 corpus: .venv/ready
-	STUBWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 -m corpus
+	STUBWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 $(PATIENT) -m corpus
 
 # Ten thousands of random schemas and edits, of which `make test` takes some hundreds.
 subsumption: .venv/ready
-	STUBWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/diff/test_subsumption.py tests/diff/test_witnesses.py tests/diff/test_diff_orders.py
+	STUBWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 $(PATIENT) tests/diff/test_subsumption.py tests/diff/test_witnesses.py tests/diff/test_diff_orders.py
 
 # Every hostile text at every place of a manifest, of which `make test` takes a quarter of the texts, and each place.
 payloads: .venv/ready
-	STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 -m payloads
+	STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 $(PATIENT) -m payloads
 
 # The official conformance suite, against the server of specs/everything/ and against clients; needs npx.
 conformance: .venv/ready
-	$(BIN)/pytest -n 2 tests/peers/test_conformance.py tests/peers/test_conformance_client.py
+	$(BIN)/pytest -n 2 $(PATIENT) tests/peers/test_conformance.py tests/peers/test_conformance_client.py
 
 # Prism, a mock that others wrote, judges the requests of imported APIs; a row of each document. Needs npx and the corpus.
 openapi: .venv/ready
-	STUBWRIGHT_WHOLE_OPENAPI=1 $(BIN)/pytest -n 2 -rP -m "" tests/peers/test_prism.py
+	STUBWRIGHT_WHOLE_OPENAPI=1 $(BIN)/pytest -n 2 $(PATIENT) -rP -m "" tests/peers/test_prism.py
 
 # The table in docs/importing.md: public servers, before and after `new --from python`. Needs a package index.
 moved: .venv/ready
-	$(BIN)/pytest -n 2 -rP -m long tests/peers/test_moved_servers.py
+	$(BIN)/pytest -n 2 $(PATIENT) -rP -m long tests/peers/test_moved_servers.py
 
 # Writes the bytecode of all tests and of what they import; without it, each process of a run compiles everything at the same time.
 collect: .venv/ready

@@ -9,7 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from processes import list_left, start_process
+import pytest
+
+from processes import await_end, list_marked, start_process
 
 INTERRUPTED = """
 import signal, sys
@@ -32,17 +34,22 @@ def test_interrupts_are_heeded_below_a_shell_that_has_them_ignored() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_process_that_is_left_is_found() -> None:
+@pytest.mark.parametrize("has_mark", [True, False])
+def test_a_process_that_is_left_is_found_with_its_test(has_mark: bool) -> None:
     mark = f"STUBWRIGHT_TEST_LEFT={time.time_ns()}"
     name, _, value = mark.partition("=")
+    environment = {**os.environ, name: value} if has_mark else {"PATH": os.environ["PATH"]}
     orphan = f'{sys.executable} -c "import time; time.sleep(60)" >/dev/null & echo $!'
-    done = subprocess.run(["sh", "-c", orphan], env={**os.environ, name: value}, stdout=-1, text=True, check=True)
+    done = subprocess.run(["sh", "-c", orphan], env=environment, stdout=-1, text=True, check=True)
+    process = int(done.stdout)
     try:
-        (left,) = list_left(mark, patience=0)
+        left = list_marked(mark)[process]
         assert "time.sleep(60)" in left
+        assert ("test_a_process_that_is_left_is_found_with_its_test" in left) == has_mark
     finally:
-        os.kill(int(done.stdout), signal.SIGKILL)
-    assert list_left(mark, patience=60) == []
+        os.kill(process, signal.SIGKILL)
+        await_end(process)
+    assert process not in list_marked(mark)
 
 
 def test_a_process_is_gone_in_the_end() -> None:

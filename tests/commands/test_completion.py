@@ -52,9 +52,9 @@ def _complete_in_fish(script: Path, line: str) -> list[str]:
 def _complete_in_zsh(script: Path, line: str) -> list[str]:
     """Press Tab in an interactive shell, whose `compadd` writes the matches to a file."""
     matches = script.with_name("matches")
-    setup = script.with_name("setup.zsh")
+    setup, dump = script.with_name("setup.zsh"), script.with_name("dump")
     setup.write_text(f"""
-autoload -Uz compinit && compinit -u -D
+autoload -Uz compinit && compinit -u {"-C" if dump.exists() else ""} -d {shlex.quote(str(dump))}
 source {shlex.quote(str(script))}
 compadd() {{
   local -a hits
