@@ -34,7 +34,7 @@ import schema_edits  # noqa: E402
 import vocabulary_edits  # noqa: E402
 
 DIRECTIONS: tuple[Direction, ...] = ("input", "output")
-UNDECIDED = "it is neither proved nor disproved"
+UNDECIDED = "could not prove or disprove"
 LARGEST = 20_000
 REASONS = 5
 

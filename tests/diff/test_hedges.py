@@ -267,7 +267,7 @@ def test_what_is_too_long_to_search_may_break(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(schemas, "_EFFORT", 0)
     (change,) = compare({"type": "integer"}, {"type": "number"}, "output")
     reason = (
-        "it is neither proved nor disproved that no new results are possible: the search for an example took too long"
+        "could not prove or disprove that no new results are possible: the search for a counterexample took too long"
     )
     assert (change.impact, change.help) == ("may break", reason)
 

@@ -44,8 +44,8 @@ LARGEST = 20_000
 
 EXAMPLE = re.compile(r"for example (.*) was (?:accepted and is now rejected|impossible and is now possible)")
 OPEN = re.compile(
-    r"it is neither proved nor disproved that [a-z ]+"
-    r"(: `\S+` prevents a proof|: the search for an example took too long)?"
+    r"could not prove or disprove that [a-z ]+"
+    r"(: `\S+` prevents a proof|: the search for a counterexample took too long)?"
 )
 
 

@@ -321,7 +321,7 @@ CHANGES: Final = {
         ),
         diff=(
             "breaking: SW510 wire tool `quote_price`: the tool was removed",
-            "to let callers move first, keep it for a version, with `stubwright: {deprecated: {use: …}}`",
+            "to let callers migrate first, keep it for one version with `stubwright: {deprecated: {use: …}}`",
             "breaking: SW581 python handler `quote_normal`: handlers must have this method",
             UNIMPLEMENTED,
             "breaking: SW581 python handler `quote_express`: handlers must have this method",

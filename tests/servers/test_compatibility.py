@@ -43,7 +43,7 @@ def test_what_does_not_fit_is_one_error_that_says_what_to_run(
         pass
     assert str(raised.value) == (
         f"sample_mcp was generated for version {needed} of the interface of stubwright_runtime; "
-        f"the one that is installed serves {served}; {remedy}"
+        f"the installed one supports {served}; {remedy}"
     )
     assert isinstance(raised.value, ImportError)
     assert raised.value.name == "sample_mcp"

@@ -1,4 +1,4 @@
-"""Changes between two manifests, and the table of their codes."""
+"""Changes between two manifests, and the table of change codes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Key: TypeAlias = "tuple[str, Impact, str | None, str, str, Place | None, Place |
 Bump: TypeAlias = Literal["major", "minor", "patch"]
 
 IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "words", "compatible", "cosmetic")
-"""The impacts from worst to least. `words` break no client, but models read them and may follow them."""
+"""The impacts, worst first. `words` changes break no client, but models read and may follow them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The old and the new words for models: a text, a value that contains texts, or None."""
+    """The old and new words for models: a string, a value that contains strings, or None."""
 
     old: Json
     new: Json
@@ -35,19 +35,19 @@ class Change:
     """A change between two manifests.
 
     Attributes:
-        code: Its code.
+        code: The change code.
         side: `wire` if models or clients of the old server see the change, `python` if handlers or typed callers do,
             and `typescript` if TypeScript callers do.
-        impact: Its impact.
+        impact: Whether the change breaks clients or code.
         subject: The changed part, such as "tool `get_weather`".
         message: A description of the change.
-        old: The place of the part in the old manifest, if any.
-        new: The place of the part in the new manifest, if any.
+        old: The part's location in the old manifest, if any.
+        new: The part's location in the new manifest, if any.
         help: The reason for the impact, or a remedy.
         ignored: True if the manifest's `diff: {ignore: …}` treats it as harmless.
         target: The only client or API that it breaks; None for all.
-        words: The texts for models, if the impact is `words`.
-        is_equal: True if both schemas are proved to accept the same values.
+        words: The old and new words for models, if the impact is `words`.
+        is_equal: True if both schemas provably accept the same values.
     """
 
     code: str
@@ -65,17 +65,17 @@ class Change:
 
     @property
     def key(self) -> Key:
-        """The identity of a change in an included file, which several manifests may share."""
+        """Identifies a change in an included file, which several manifests can share."""
         return self.code, self.impact, self.target, self.subject, self.message, self.old, self.new
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
-            raise KeyError(f"unknown code of a change {self.code}")
+            raise KeyError(f"unknown change code {self.code}")
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A part of a manifest that may have changed: its name in messages, and its place in each manifest."""
+    """A part of a manifest that may have changed: its name in messages, and its location in each manifest."""
 
     name: str
     old: Place | None = None
@@ -83,16 +83,16 @@ class Subject:
     side: Side = "wire"
 
     def at(self, *steps: str) -> Subject:
-        """Return a part of the subject with the same name."""
+        """Return the subject for a nested part, under the same name."""
         old, new = (place and Place(place.file, (*place.pointer, *steps)) for place in (self.old, self.new))
         return replace(self, old=old, new=new)
 
     def change(self, code: str, impact: Impact, message: str, why: str | None = None) -> Change:
-        """Return a change of the subject."""
+        """Return a change to the subject."""
         return Change(code, self.side, impact, self.name, message, self.old, self.new, why)
 
     def change_words(self, code: str, message: str, old: Json, new: Json) -> Change:
-        """Return a change of words for models; `old` and `new` are the values, or None."""
+        """Return a change to words for models. `old` and `new` are the values, or None."""
         return replace(self.change(code, "words", message), words=Words(old, new))
 
 
@@ -109,15 +109,15 @@ CODES: Final = _make_table(
     ("SW503", "wire", "The order of a list changed."),
     ("SW504", "wire", "The server's name, version or instructions changed."),
     ("SW505", "wire", "A capability was added or removed."),
-    ("SW506", "wire", "The authorization that callers need changed."),
-    ("SW507", "wire", "The format of lists, the parsing of arguments or the oldest supported revision changed."),
+    ("SW506", "wire", "The required authorization changed."),
+    ("SW507", "wire", "The list format, the argument parsing or the oldest supported revision changed."),
     ("SW508", "wire", "`format` became an assertion, or stopped being one."),
-    ("SW509", "wire", "The values of arguments were added to audit records, or removed from them."),
+    ("SW509", "wire", "Argument values were added to or removed from audit records."),
     ("SW510", "wire", "A tool was removed."),
     ("SW511", "wire", "A tool was added."),
     ("SW512", "wire", "A tool was renamed."),
-    ("SW513", "wire", "A hint (an annotation of a tool) changed."),
-    ("SW514", "wire", "The task support of a tool changed."),
+    ("SW513", "wire", "A hint (a tool annotation) changed."),
+    ("SW514", "wire", "A tool's task support changed."),
     ("SW515", "wire", "The scopes that a tool requires changed."),
     ("SW516", "wire", "The header that mirrors a parameter (`x-mcp-header`) changed."),
     ("SW517", "wire", "An `outputSchema` was removed."),
@@ -127,7 +127,7 @@ CODES: Final = _make_table(
     ("SW521", "wire", "The questions during a call changed."),
     ("SW523", "wire", "The arguments that the server sets from the caller's token changed."),
     ("SW522", "wire", "The implementation behind a tool (`http`, or its API) changed."),
-    ("SW524", "wire", "The kind or lifetime of a state handle, or the use of its ids in tools, changed."),
+    ("SW524", "wire", "The kind or lifetime of a state handle, or the use of its IDs in tools, changed."),
     ("SW525", "wire", "An alias (an old name of a tool) was added, removed or changed."),
     ("SW530", "wire", "An optional property was added."),
     ("SW531", "wire", "A required property was added."),
@@ -141,40 +141,40 @@ CODES: Final = _make_table(
     ("SW539", "wire", "A `pattern` or `format` changed."),
     ("SW540", "wire", "The schema of additional properties or items changed."),
     ("SW541", "wire", "Alternatives or conditions (`anyOf`, `if`, …) changed."),
-    ("SW542", "wire", "Another keyword of a schema changed."),
+    ("SW542", "wire", "Another schema keyword changed."),
     ("SW543", "wire", "A reference points to another schema."),
-    ("SW544", "wire", "The dialect of a schema changed."),
-    ("SW545", "wire", "Several edits of a schema together may break it, but no single edit does."),
+    ("SW544", "wire", "A schema's dialect changed."),
+    ("SW545", "wire", "Several schema edits together may be breaking, but no single edit is."),
     ("SW546", "wire", "A default, which is an annotation on the wire, changed."),
-    ("SW547", "wire", "Texts or unknown keywords in a schema changed."),
+    ("SW547", "wire", "Descriptive text or unknown keywords in a schema changed."),
     ("SW550", "wire", "A resource, template or prompt was removed."),
     ("SW551", "wire", "A resource, template or prompt was added."),
-    ("SW552", "wire", "An argument of a prompt became required."),
-    ("SW553", "wire", "An argument of a prompt was removed."),
-    ("SW554", "wire", "An optional argument of a prompt was added, or a required one became optional."),
+    ("SW552", "wire", "A prompt argument became required."),
+    ("SW553", "wire", "A prompt argument was removed."),
+    ("SW554", "wire", "An optional prompt argument was added, or a required one became optional."),
     ("SW555", "wire", "A MIME type changed."),
     ("SW556", "wire", "The completions changed."),
     ("SW557", "wire", "Static content changed."),
-    ("SW560", "wire", "A client or an API no longer accepts a tool, or the list of tools."),
+    ("SW560", "wire", "A client or an API no longer accepts a tool or the tool list."),
     ("SW561", "wire", "A toolset or its contents changed."),
     ("SW562", "wire", "A skill or its contents changed."),
     ("SW580", "python", "The package or its classes were renamed, or the set of generated files changed."),
-    ("SW581", "python", "Handlers need an additional method."),
+    ("SW581", "python", "Handlers need a new method."),
     ("SW582", "python", "A method was removed."),
     ("SW583", "python", "A handler's signature changed."),
-    ("SW584", "python", "A parameter of a client's method was added or removed, or became required."),
-    ("SW585", "python", "A type in a client's method changed."),
+    ("SW584", "python", "A parameter of a client method was added or removed, or became required."),
+    ("SW585", "python", "A type in a client method changed."),
     ("SW586", "python", "A class was removed."),
-    ("SW587", "python", "An attribute of a model was added or removed."),
-    ("SW588", "python", "The type of a model's attribute changed."),
-    ("SW589", "python", "The default of a model's attribute was added, removed or changed."),
-    ("SW590", "python", "A method of a client was added."),
+    ("SW587", "python", "A model attribute was added or removed."),
+    ("SW588", "python", "The type of a model attribute changed."),
+    ("SW589", "python", "The default of a model attribute was added, removed or changed."),
+    ("SW590", "python", "A client method was added."),
 )
-"""The side and the meaning of each code."""
+"""The side and meaning of each code."""
 
 
 def name_class(impact: Impact, target: str | None) -> str:
-    """Return the title of an impact: `breaking`, or `breaks gemini` for changes that affect one target."""
+    """Return the title of an impact: `breaking`, or `breaks gemini` for changes that affect only one target."""
     if target is None:
         return impact
     who = "some clients" if target == PORTABLE else target
@@ -182,16 +182,16 @@ def name_class(impact: Impact, target: str | None) -> str:
 
 
 def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
-    """Return the worst impact of the changes that are not ignored, or None."""
+    """Return the worst impact among the changes that are not ignored, or None."""
     impacts = {change.impact for change in changes if not change.ignored}
     return next((impact for impact in IMPACTS if impact in impacts), None)
 
 
 def suggest_bump(changes: Iterable[Change], version: str) -> Bump | None:
-    """Return the part of a version to raise (https://semver.org); None without a version or a change.
+    """Return the version part to bump (https://semver.org), or None without a version or a change.
 
-    Before 1.0.0 it is the next lower part (semver.org, 4), but a change that may break a client is never a patch. A
-    change that only breaks handlers counts as compatible, since handlers belong to the server, and its version is for
+    Before 1.0.0, it is the next lower part (semver.org, 4), but a change that may break a client is never a patch. A
+    change that breaks only handlers counts as compatible, since handlers belong to the server and its version is for
     callers.
     """
     bumps = _EARLY_BUMPS if version.removeprefix("v").startswith("0.") else _BUMPS
@@ -221,7 +221,7 @@ _VERSION: Final = re.compile(r"(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:[-
 
 
 def raise_version(version: str, part: Bump) -> str | None:
-    """Return a semantic version with a part raised; None if it is not a semantic version."""
+    """Bump one part of a semantic version. Return None if it is not a semantic version."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Compares two manifests without input or output."""
+"""Compares two manifests without any I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stubwright import ir
 
 _SHOWN: Final = 3
-"""The maximum number of places affected by a shared schema to name."""
+"""The maximum number of locations to list for a change to a shared schema."""
 
 
 def compare(
@@ -27,16 +27,16 @@ def compare(
     *,
     on_wire_alone: bool = False,
 ) -> list[Change]:
-    """Return all changes from `old` to `new`, sorted by impact and then in the order of the new manifest.
+    """Return all changes from `old` to `new`, sorted by impact and then by the new manifest's order.
 
     Args:
         old: The old manifest.
         new: The new manifest.
-        values: The contents of the two entry files, with `auth`, `policy` and other keys that lowering drops.
-        files: The paths of the entry files, as in places.
-        ignored: Codes of changes to treat as harmless.
+        values: The contents of both entry files, with `auth`, `policy` and other keys that lowering drops.
+        files: The paths of both entry files, as in source locations.
+        ignored: The change codes to treat as harmless.
         audience: Targets that replace the new manifest's.
-        on_wire_alone: Omit the Python side, which is slow and does not exist for lists of servers.
+        on_wire_alone: Whether to skip the Python side, which is slow and does not exist for a live server's lists.
     """
     pair = ManifestPair(old, new)
     changes = [
@@ -53,7 +53,7 @@ def compare(
 
 
 def _merge_shared(changes: Sequence[Change]) -> Iterator[Change]:
-    """Merge equal changes of a shared schema into one change with the worst impact and the affected subjects."""
+    """Merge equal changes to a shared schema into one change with the worst impact and the affected subjects."""
     groups: dict[object, list[Change]] = {}
     for number, change in enumerate(changes):
         place = change.new or change.old

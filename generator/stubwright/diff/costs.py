@@ -1,4 +1,4 @@
-"""Compares the tokens of a server's lists in two manifests."""
+"""Compares the token costs of a server's lists in two manifests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolCost:
-    """The old and the new number of tokens of a tool; None if the manifest lacks it."""
+    """The old and new token counts of a tool. A count is None if that manifest lacks the tool."""
 
     name: str
     old: int | None
@@ -30,12 +30,12 @@ class ToolCost:
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """The old and the new number of tokens of a server's lists.
+    """The old and new token counts of a server's lists.
 
     Attributes:
-        old: The old number.
-        new: The new number.
-        unit: The unit of the count, which may be an estimate.
+        old: The old count.
+        new: The new count.
+        unit: The unit of the counts, which can be estimates.
         tools: The tools whose cost changed, in the order of the new manifest, followed by removed tools.
     """
 
@@ -51,7 +51,7 @@ class CostChange:
 
 
 def compare_costs(old: ir.Manifest, new: ir.Manifest) -> CostChange:
-    """Return the costs of two manifests."""
+    """Compare the token costs of two manifests."""
     before, after = costs.measure(old), costs.measure(new)
     tools = [ToolCost(name, before.tools.get(name), after.tools.get(name)) for name in {**after.tools, **before.tools}]
     return CostChange(before.server, after.server, tokens.name_unit(), [tool for tool in tools if tool.difference])

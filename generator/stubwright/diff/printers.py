@@ -29,14 +29,14 @@ _HARMLESS: Final = frozenset({"compatible", "cosmetic"})
 _COUNTED: Final = {"words": "in words"}
 _MARKED: Final = re.compile(r"[\\*_\[\]<>|~&#@]")
 _LINKED: Final = re.compile(r"(?<=[@#])(?=\w)|(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
-"""Places to break mentions, references and bare links, which GitHub detects in text without entities."""
+"""Positions at which to break mentions, references and bare links, which GitHub detects in text without entities."""
 
 _CODE: Final = re.compile(r"`([^`]*)`")
 _AROUND: Final = 40
-"""The number of unchanged characters to show on each side of a change in a text."""
+"""The number of unchanged characters to show on each side of a change."""
 
 _LONGEST: Final = 2000
-"""The maximum number of characters of a changed text to show, except in JSON."""
+"""The maximum number of changed characters to show, except in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class Comparison:
     Attributes:
         old: The name of the old manifest.
         new: The name of the new manifest.
-        old_documents: The documents of the old manifest.
-        new_documents: The documents of the new manifest.
+        old_documents: The old manifest's documents.
+        new_documents: The new manifest's documents.
         old_version: The old version.
         new_version: The new version.
-        costs: The costs of both; None if unknown.
-        repeated: The keys of changes that an earlier report of the same run lists.
+        costs: The token costs of both. None if unknown.
+        repeated: The keys of changes that an earlier report in the same run lists.
     """
 
     old: str
@@ -68,24 +68,24 @@ class Comparison:
         return [change for change in changes if change.key not in self.repeated]
 
     def describe_repeated(self, changes: Sequence[Change]) -> str:
-        """Return a line about the changes that an earlier report lists; empty if there are none."""
+        """Return a line about the changes that an earlier report lists, or an empty string if there are none."""
         repeated = [change for change in changes if change.key in self.repeated and not change.ignored]
         files = sorted({place.file for change in repeated if (place := change.new or change.old)})
         count = "1 change" if len(repeated) == 1 else f"{len(repeated)} changes"
         return f"{count} in {', '.join(files)}: see above" if repeated else ""
 
     def find_places(self, change: Change) -> tuple[Span | None, Span | None]:
-        """Return the spans of a change in the old and the new manifest."""
+        """Return a change's spans in the old and new manifests."""
         return _find_span(change.old, self.old_documents), _find_span(change.new, self.new_documents)
 
     def suggest_version(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:
-        """Return the part of the version to raise, and the new version, if any."""
+        """Return the version part to bump and the new version, if any."""
         part = suggest_bump(changes, self.old_version)
         return (part, raise_version(self.old_version, part)) if part else (None, None)
 
 
 def format_text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> str:
-    """Format changes as text: grouped by impact, each with its place and its reason, then a summary."""
+    """Format changes as text: grouped by impact, each with its location and reason, followed by a summary."""
 
     def paint(words: str, colour: str) -> str:
         return f"{colour}{words}{_PLAIN}" if color else words
@@ -107,7 +107,7 @@ def format_text(changes: Sequence[Change], comparison: Comparison, *, color: boo
 
 
 def format_json(changes: Sequence[Change], comparison: Comparison) -> str:
-    """Format changes as JSON, with the number of each impact and the suggested version."""
+    """Format changes as JSON, with a count per impact and the suggested version."""
     return format_ascii(to_value(changes, comparison))
 
 
@@ -146,12 +146,12 @@ def to_value(changes: Sequence[Change], comparison: Comparison) -> dict[str, Any
 
 
 def format_github(changes: Sequence[Change], comparison: Comparison, *, failing: Collection[Impact]) -> str:
-    """Format changes that are not ignored as GitHub's workflow commands, at their place in the new or old manifest.
+    """Format changes as GitHub workflow commands at their locations in the new or old manifest, without ignored ones.
 
     Args:
         changes: The changes.
         comparison: The two sides.
-        failing: The impacts that are errors; others are warnings, or notices if they are harmless.
+        failing: The impacts that are errors. Others are warnings, or notices if they are harmless.
     """
     lines = []
     for change in comparison.list_new(changes):
@@ -168,12 +168,12 @@ def format_github(changes: Sequence[Change], comparison: Comparison, *, failing:
 
 
 def grade(change: Change, failing: Collection[Impact]) -> Level:
-    """Return the level of a change: an error if its impact fails the run, a notice if it is harmless."""
+    """Return a change's level: error if its impact fails the run, notice if it is harmless, warning otherwise."""
     return "error" if change.impact in failing else "notice" if change.impact in _HARMLESS else "warning"
 
 
 def format_markdown(changes: Sequence[Change], comparison: Comparison) -> str:
-    """Format changes as Markdown for pull requests: a table for each impact; harmless changes are folded."""
+    """Format changes as Markdown for pull requests: a table for each impact, with harmless changes collapsed."""
     lines = [f"**{escape(_summarize(changes, comparison))}**"]
     if repeated := comparison.describe_repeated(changes):
         lines += ["", escape(repeated)]
@@ -197,7 +197,7 @@ def format_markdown(changes: Sequence[Change], comparison: Comparison) -> str:
 
 
 def format_findings(diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]) -> str:
-    """Format diagnostics of a file that cannot be compared as a Markdown list; empty if there are none."""
+    """Format the diagnostics of a file that cannot be compared as a Markdown list, or an empty string without any."""
     lines = []
     for finding in locate(diagnostics, documents):
         diagnostic = finding.diagnostic
@@ -208,7 +208,7 @@ def format_findings(diagnostics: Sequence[Diagnostic], documents: Mapping[str, D
 
 
 def _classify(changes: Sequence[Change]) -> Iterator[tuple[Impact, str, list[Change]]]:
-    """Yield the changes that are not ignored by impact, each impact first for all and then for single targets."""
+    """Yield the changes that are not ignored, grouped by impact: changes for all targets before those for one."""
     for impact in IMPACTS:
         counted = [change for change in changes if change.impact == impact and not change.ignored]
         for target in sorted({change.target for change in counted}, key=lambda name: name or ""):
@@ -226,7 +226,7 @@ def _list_details(change: Change, comparison: Comparison) -> list[str]:
 
 
 def explain(change: Change) -> Iterator[str]:
-    """Yield the reason for a change's impact, and its old and new words."""
+    """Yield the reason for a change's impact, then its old and new words."""
     if change.help:
         yield change.help
     if change.words:
@@ -236,7 +236,7 @@ def explain(change: Change) -> Iterator[str]:
 
 
 def _cut(words: Words) -> tuple[str, str]:
-    """Format both values as JSON on one line, with their common start and end shortened."""
+    """Format both values as one-line JSON, shortening their common start and end."""
     old, new = (
         "nothing" if value is None else jsons.dumps(value, ensure_ascii=False) for value in (words.old, words.new)
     )
@@ -252,9 +252,9 @@ def _count_shared(left: str, right: str) -> int:
 
 
 def _cut_out(text: str, start: int, end: int) -> str:
-    """Return a text without `start` characters at its start and `end` characters at its end."""
+    """Return the text without its first `start` and last `end` characters."""
     part = text[start : len(text) - end]
-    more = f"… and {len(part) - _LONGEST} characters more" if len(part) > _LONGEST else ""
+    more = f"… and {len(part) - _LONGEST} more characters" if len(part) > _LONGEST else ""
     return f"{'…' if start else ''}{part[:_LONGEST]}{more}{'…' if end and not more else ''}"
 
 
@@ -273,7 +273,7 @@ def _summarize(changes: Sequence[Change], comparison: Comparison) -> str:
 
 
 def _list_costs(comparison: Comparison) -> list[str]:
-    """Return a line about the additional tokens, and a line for each tool; empty if the cost is unchanged."""
+    """Return a line about the additional tokens and a line for each tool, or nothing if the cost is unchanged."""
     costs = comparison.costs
     if costs is None or not (costs.difference or costs.tools):
         return []
@@ -314,7 +314,7 @@ def _to_json(span: Span | None) -> Any:
 def escape(words: str) -> str:
     """Escape text for Markdown, except backticks, which become code.
 
-    Every special character of Markdown or HTML becomes an entity. A word joiner (U+2060) prevents GitHub's mentions and
+    Every Markdown or HTML special character becomes an entity. A word joiner (U+2060) prevents GitHub's mentions and
     links.
     """
     text = _LINKED.sub("\u2060", to_one_line(words))

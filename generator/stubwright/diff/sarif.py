@@ -1,7 +1,7 @@
 """Formats changes as SARIF 2.1.0 (OASIS) for code scanning in GitHub, Azure DevOps and editors.
 
-A change is a result of the rule with its code, at its place in the new document, or else in the old document. Ignored
-changes are suppressed. Diagnostics of a file that cannot be compared are results, too.
+Each change code is a rule, and each change a result at its location in the new document or, if it was removed, in the
+old one. Ignored changes are suppressed. The diagnostics of a file that cannot be compared are results, too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def render(
 
     Args:
         runs: The comparisons.
-        problems: The file, if any, and the reason of each failed comparison.
+        problems: The file, if any, and the reason for each failed comparison.
         findings: The diagnostics of files that could not be compared.
     """
     rules = {change.code: CODES[change.code][1] for run in runs for change in run.changes}
@@ -74,8 +74,8 @@ def render(
 
 
 def _make_rule(code: str, meaning: str) -> dict[str, Any]:
-    """Return a rule with all texts that GitHub's code scanning shows."""
-    help_ = f"{meaning} The result describes the change and whom it affects; docs/diagnostics.md lists all codes."
+    """Return a rule with all fields that GitHub's code scanning displays."""
+    help_ = f"{meaning} The result describes the change and who is affected; docs/diagnostics.md lists all codes."
     return {
         "id": code,
         "shortDescription": {"text": meaning},
@@ -114,7 +114,7 @@ def _make_finding(finding: Finding, codes: Sequence[str]) -> dict[str, Any]:
 
 
 def _locate_file(file: str) -> dict[str, Any]:
-    """Return the location of a file: a URI reference (RFC 3986), relative to the checkout like GitHub's annotations."""
+    """Return a file's location as a URI reference (RFC 3986), relative to the checkout as in GitHub's annotations."""
     return {"artifactLocation": {"uri": quote(find_reported_path(file))}}
 
 

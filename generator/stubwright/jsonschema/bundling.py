@@ -1,4 +1,4 @@
-"""Bundles shared schemas into a schema, and removes stubwright's keywords, for the wire.
+"""Bundles shared schemas into wire schemas, and removes stubwright's own keywords.
 
 Unchanged values are the same objects as in the source.
 """
@@ -26,14 +26,14 @@ _REMOVED: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class BundledSchema:
-    """A schema with its shared schemas.
+    """A schema bundled with the shared schemas that it references.
 
     Attributes:
         wire: The complete schema.
-        shared: The names of bundled schemas under `schemas`, by their pointers in `wire`.
+        shared: The `schemas` names of the bundled schemas, by pointer in `wire`.
         own: `wire` without bundled schemas.
         uses: The shared schemas that `own` references, in order, if all bundled schemas keep their names.
-        handles: The handles marked in `wire`, by pointer.
+        handles: The state handles marked in `wire`, by pointer.
     """
 
     wire: Json
@@ -45,14 +45,14 @@ class BundledSchema:
 
 @dataclass(frozen=True)
 class SharedSchemas:
-    """The shared schemas of a manifest, and caches, so that a bundled schema is the same object everywhere.
+    """A manifest's shared schemas, cached so that each bundled schema is the same object everywhere.
 
     Attributes:
         outlines: The shared schemas, in order.
-        schemas: Cache of shared schemas whose references use the keyword for definitions.
-        names: Cache of the tables of names.
-        members: Cache of the definitions for the members of a cycle.
-        bundled: Cache of complete schemas, by place.
+        schemas: Cached shared schemas with references rewritten to `$defs` or `definitions`.
+        names: Cached name tables.
+        members: Cached definitions for the members of each cycle.
+        bundled: Cached complete schemas, by source location.
     """
 
     outlines: Mapping[Key, Outline]
@@ -67,13 +67,13 @@ class SharedSchemas:
 
     @cached_property
     def cycles(self) -> Mapping[Key, tuple[Key, ...]]:
-        """The reference cycle of each shared schema, including itself, in a fixed order."""
+        """The reference cycle of each shared schema, including itself, in deterministic order."""
         components = find_cycles({key: outline.list_shared() for key, outline in self.outlines.items()})
         return {key: tuple(sorted(members)) for members in components for key in members}
 
     @cached_property
     def holding(self) -> frozenset[Key]:
-        """The schemas that mark handles."""
+        """The shared schemas that mark handle IDs."""
         return frozenset(key for key, outline in self.outlines.items() if HANDLE in outline.keys)
 
     def find_reached(self, root: Outline) -> tuple[Key, ...]:
@@ -81,7 +81,7 @@ class SharedSchemas:
         return self.find_reached_from(root.list_shared())
 
     def find_reached_from(self, keys: Iterable[Key]) -> tuple[Key, ...]:
-        """Return these and all shared schemas that they reference, in order of first use."""
+        """Return `keys` and all shared schemas that they reference, in order of first use."""
         return tuple(find_reachable(keys, lambda key: self.outlines[key].list_shared()))
 
     def find_closure(self, root: Outline) -> tuple[Outline, ...]:
@@ -93,8 +93,8 @@ class SharedSchemas:
 def bundle(root: Outline, shared: SharedSchemas) -> BundledSchema:
     """Bundle the `shared` schemas that `root` references into its `$defs` (`definitions` before 2019-09).
 
-    A name that is already taken gets the prefix `shared_`, or else a digest of its file and name. A shared schema
-    refers to itself by `#`; in a longer cycle, it may also be bundled into itself.
+    A name that is already taken gets the prefix `shared_` or, if that is taken too, a digest of its file and name.
+    A shared schema references itself as `#`. In a longer cycle, it can also be bundled into itself.
     """
     if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
         return BundledSchema(root.schema, {}, root.schema)
@@ -182,14 +182,14 @@ def _name_definitions(keys: Iterable[Key], own: Mapping[str, Json], folder: str)
 def _list_names(key: Key, folder: str) -> Iterator[str]:
     yield key.name
     yield f"shared_{key.name}"
-    # Even the digest may be taken; another salt changes it.
+    # Even the digest may be taken: retry with another salt.
     for salt in count():
         text = f"{key.file.removeprefix(folder).lstrip('/')}#{key.name}#{salt}".encode("utf-8", "surrogatepass")
         yield f"{key.name}_{hashlib.sha256(text).hexdigest()[:8]}"
 
 
 def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[Pointer, Any]:
-    """Return the edits for a schema that is bundled at `home`, by pointer."""
+    """Return the edits to a schema when it is bundled at `home`, by pointer."""
     edits: dict[Pointer, Any] = {}
     moved = bool(home) and not outline.identified
     for reference in outline.references:
@@ -200,17 +200,17 @@ def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dic
                 edits[(*reference.pointer, reference.keyword)] = format_pointer((*home, *pointer))
     edits |= {(*pointer, HANDLE): _REMOVED for pointer, _ in outline.find_having(HANDLE)}
     if moved and isinstance(outline.schema, dict) and "$schema" in outline.schema:
-        edits[("$schema",)] = _REMOVED  # only the root of a resource may have `$schema` (2020-12 Core, 8.1.1)
+        edits[("$schema",)] = _REMOVED  # only a resource root may have `$schema` (2020-12 Core, 8.1.1)
     return edits
 
 
 def without(value: Json, pointers: Iterable[Pointer]) -> Json:
-    """Remove the parts of a value at some pointers."""
+    """Return a copy of `value` without the parts at `pointers`."""
     return edit(value, dict.fromkeys(pointers, _REMOVED))
 
 
 def edit(value: Json, edits: Mapping[Pointer, Any]) -> Json:
-    """Replace parts of a value, given by pointer; changed containers are copied."""
+    """Replace the parts of a value at the given pointers, copying each changed container."""
     if not edits:
         return value
     below: dict[str | int, dict[Pointer, Any]] = {}

@@ -9,7 +9,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def find_reachable(starts: Iterable[T], following: Callable[[T], Iterable[T]]) -> list[T]:
-    """Return the nodes that are reachable from `starts`, including these, in breadth-first order."""
+    """Return `starts` and the nodes reachable from them, in breadth-first order."""
     reached = dict.fromkeys(starts)
     waiting = [*reached]
     for node in waiting:  # grows during the loop
@@ -22,10 +22,10 @@ def find_reachable(starts: Iterable[T], following: Callable[[T], Iterable[T]]) -
 def find_cycles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
     """Return the strongly connected components, each after the components that it references (Tarjan 1972).
 
-    A node that only references itself is a component of one node, like a node without references.
+    A node that references only itself is a one-node component, like a node without references.
 
     Args:
-        following: The targets of each node, which must be keys, too.
+        following: The targets of each node. Every target must also be a key.
     """
     components: list[tuple[T, ...]] = []
     number: dict[T, int] = {}
@@ -36,7 +36,7 @@ def find_cycles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
             continue
         path: list[tuple[T, Iterator[T]]] = []
         entering = [start]
-        # Tarjan's recursion as a loop: a chain of nodes may exceed Python's recursion limit.
+        # Tarjan's algorithm as a loop, since a long chain of nodes could exceed Python's recursion limit.
         while path or entering:
             for here in entering:
                 number[here] = lowest[here] = len(number)
@@ -44,7 +44,7 @@ def find_cycles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
                 path.append((here, iter(following[here])))
             entering = []
             here, rest = path[-1]
-            # `rest` is an iterator, so the search continues at the next target when it returns to this node.
+            # `rest` is an iterator, so the search resumes at the next target when it returns to this node.
             for other in rest:
                 if other not in number:
                     entering = [other]

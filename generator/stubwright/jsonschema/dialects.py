@@ -1,4 +1,4 @@
-"""The supported dialects of JSON Schema, and the places of subschemas in them."""
+"""The supported JSON Schema dialects, and where each allows subschemas."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Dialect:
-    """A dialect.
+    """A JSON Schema dialect.
 
     Attributes:
         name: Its name in messages.
-        uri: The identifier of its meta-schema, as in `$schema`.
+        uri: The URI of its meta-schema, as in `$schema`.
         defs: The keyword for reusable schemas.
         single: Keywords whose value is a schema.
         listed: Keywords whose value is a list of schemas.
         named: Keywords whose value is an object of schemas.
-        plain: Keywords without schemas.
+        plain: Keywords whose value contains no schema.
     """
 
     name: str
@@ -37,17 +37,17 @@ class Dialect:
 
     @cached_property
     def keywords(self) -> frozenset[str]:
-        """All keywords of the dialect."""
+        """All keywords in the dialect."""
         return self.single | self.listed | self.named | self.plain
 
     @cached_property
     def holders(self) -> frozenset[str]:
-        """Keys whose values contain schemas, including keys for reusable schemas in other dialects."""
+        """Keys whose values contain schemas, including other dialects' keys for reusable schemas."""
         return self.single | self.listed | self.named | _REUSABLE
 
     @cached_property
     def foreign(self) -> frozenset[str]:
-        """Keys for reusable schemas in other dialects, which the meta-schema ignores."""
+        """Other dialects' keys for reusable schemas, which this meta-schema ignores."""
         return _REUSABLE - self.named
 
     @property
@@ -119,19 +119,19 @@ DRAFT_2020_12 = Dialect(
 )
 
 DIALECTS = (DRAFT_2020_12, DRAFT_2019_09, DRAFT_7, DRAFT_6, DRAFT_4)
-"""The supported dialects, the newest first."""
+"""The supported dialects, newest first."""
 
 KEYWORDS = frozenset[str]().union(*(dialect.keywords for dialect in DIALECTS))
-"""The keywords of all dialects."""
+"""The keywords in all dialects."""
 
 _BY_URI = {dialect.uri.rstrip("#"): dialect for dialect in DIALECTS}
 _REUSABLE = frozenset({"$defs", "definitions"})
 
 
 def find_dialect(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | None:
-    """Return the dialect of a schema's `$schema`, `default` without one, and None if it is not supported.
+    """Return the dialect that `$schema` declares, `default` if it is absent, or None if it is not supported.
 
-    Schemas are 2020-12 by default (MCP 2025-11-25, "JSON Schema Usage"). An empty fragment in the URI is ignored.
+    The default is 2020-12 (MCP 2025-11-25, "JSON Schema Usage"). An empty fragment in the URI is ignored.
     """
     if not isinstance(schema, dict) or "$schema" not in schema:
         return default
@@ -142,8 +142,8 @@ def find_dialect(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | No
 def iterate_subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
     """Yield the schema itself, with an empty pointer, and each subschema, in source order.
 
-    Values in places of schemas are included even if they are invalid. `$defs` and `definitions` are included in every
-    dialect, since references use them in practice.
+    Invalid values are included where a schema is expected. `$defs` and `definitions` are included in every dialect,
+    since references use them in practice.
     """
     holders = dialect.holders
     pending: list[tuple[Pointer, Json]] = [((), schema)]
@@ -183,7 +183,7 @@ def iterate_children(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[t
 def _list_children(keyword: str, value: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
     if isinstance(value, dict) and (keyword in dialect.named or keyword in _REUSABLE):
         for name, child in value.items():
-            # A dependency may also be a list of property names.
+            # A dependency can also be a list of property names.
             if keyword != "dependencies" or not isinstance(child, list):
                 yield (keyword, name), child
     elif isinstance(value, list) and keyword in dialect.listed:

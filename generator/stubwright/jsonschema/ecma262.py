@@ -50,7 +50,7 @@ _SCRIPT: Final = re.compile(r"[A-Z][a-z]+(?:_[A-Z]?[a-z]+)*")
 
 
 class RegexError(Exception):
-    """JavaScript rejects the part of the pattern in the message."""
+    """JavaScript rejects part of a pattern, which the message quotes."""
 
 
 def find_invalid_part(pattern: str) -> str | None:
@@ -68,7 +68,7 @@ class _Reader:
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
-        self._open: list[bool] = []  # for each open group, whether it is a lookaround
+        self._open: list[bool] = []  # whether each open group is a lookaround
         self._groups = 0
         self._names: set[str] = set()
         self._back_references: list[tuple[str, int]] = []
@@ -140,7 +140,7 @@ class _Reader:
             self._accept_quantifier()
 
     def _refuse_quantifier(self) -> None:
-        """Reject a quantifier after an assertion."""
+        """Raise RegexError for a quantifier after an assertion."""
         if match := _QUANTIFIER.match(self._pattern, self._at):
             raise RegexError(self._pattern[self._at - 1 : match.end()])
 
@@ -155,7 +155,7 @@ class _Reader:
         self._refuse_quantifier()
 
     def _read_escape(self) -> None:
-        """Read an escape outside classes, after its backslash."""
+        """Read an escape outside a class, after its backslash."""
         if number := _NUMBER.match(self._pattern, self._at):
             self._back_references.append((f"\\{number[0]}", int(number[0])))
             self._at = number.end()
@@ -166,7 +166,10 @@ class _Reader:
             self._read_character_escape()
 
     def _read_character_escape(self) -> int | None:
-        """Read an escape that is also valid in classes; return its code point, or None for a set of characters."""
+        """Read an escape that is also valid in classes.
+
+        Returns its code point, or None for a set of characters.
+        """
         char = self._pattern[self._at : self._at + 1]
         following = self._pattern[self._at + 1 : self._at + 2]
         if char in ("x", "u"):
@@ -196,7 +199,7 @@ class _Reader:
         self._at = match.end()
         code = int(digits, 16)
         low = _LOW_HALF.match(self._pattern, self._at)
-        # With the flag `u`, two escapes of a surrogate pair are one character (ECMA-262, 22.2.1).
+        # With the `u` flag, the two escapes of a surrogate pair are one character (ECMA-262, 22.2.1).
         if match[2] and 0xD800 <= code <= 0xDBFF and low is not None:
             self._at = low.end()
             return 0x10000 + ((code - 0xD800) << 10) + (int(low[1], 16) - 0xDC00)
@@ -223,7 +226,10 @@ class _Reader:
         self._at += 1
 
     def _read_member(self, start: int) -> int | None:
-        """Read a member of the class that starts at `start`; return its code point, or None for a set of characters."""
+        """Read a member of the class that starts at `start`.
+
+        Returns its code point, or None for a set of characters.
+        """
         if self._at >= len(self._pattern):
             raise RegexError(self._pattern[start:])
         char = self._pattern[self._at]

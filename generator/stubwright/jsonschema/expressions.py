@@ -1,4 +1,4 @@
-"""Regular expressions in schemas: where they are, and whether the server's validator accepts them."""
+"""Finds regular expressions in schemas, and checks whether the server's validator accepts them."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def is_accepted(schema: Json) -> bool:
 
 
 LONGEST = 256 * 1024
-"""The maximum length of a regular expression; the validator is slow to reject longer ones."""
+"""The maximum length of a regular expression, since the validator is slow to reject longer ones."""
 
 _QUANTIFIER = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def is_too_large(text: str) -> bool:
-    """Return whether a regular expression is rejected for its size, not for its syntax."""
+    """Return whether the validator rejects a regular expression for its size, not its syntax."""
     if len(text) > LONGEST:
         return True
     return not is_expression(text) and is_expression(_QUANTIFIER.sub(_shrink, text))
 
 
 def _shrink(match: re.Match[str]) -> str:
-    """Return a repetition with small bounds, but keep an invalid one."""
+    """Return a repetition with smaller bounds, or the original if it is invalid."""
     least, most = match.groups()
     return match[0] if most and int(most) < int(least) else "{0,1}"
 
@@ -54,7 +54,7 @@ def is_expression(text: str) -> bool:
 
 
 def find_patterns(outline: Outline) -> Iterator[tuple[Place, str]]:
-    """Yield the regular expressions of a schema, with their places."""
+    """Yield the regular expressions in a schema, with their locations."""
     for pointer, schema in outline.find_having("pattern"):
         if isinstance(schema["pattern"], str):
             yield outline.locate(pointer) / "pattern", schema["pattern"]

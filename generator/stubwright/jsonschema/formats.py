@@ -1,4 +1,4 @@
-"""The formats of JSON Schema 2020-12 (Validation, section 7.3): generators, and the meaning of `format`."""
+"""JSON Schema 2020-12 formats (Validation, section 7.3): sample generators, and the meaning of `format`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Formats
 
 WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "lark")
-"""Words for generated texts."""
+"""Words for generated strings."""
 
 
 def _make_date(chance: Random) -> str:
@@ -48,24 +48,24 @@ FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
     "relative-json-pointer": lambda chance: f"{chance.randint(0, 3)}/{_choose_word(chance)}",
     "regex": lambda chance: f"^{_choose_word(chance)}$",
 }
-"""A generator of texts for each format."""
+"""A sample generator for each format."""
 
 
 class Settings(TypedDict):
-    """The format settings of `stubwright_runtime.schema.validation`."""
+    """The format settings for `stubwright_runtime.schema.validation`."""
 
     formats: bool
     exact: bool
 
 
 def get_meaning(entry: Mapping[str, Any]) -> Formats:
-    """Return the meaning of `format` for a manifest's `formats` and `python.formats`."""
+    """Return the meaning of `format` under a manifest's `formats` and `python.formats`."""
     asserted = entry.get("formats") == "assert"
     return choose_meaning(formats=asserted, exact=(entry.get("python") or {}).get("formats") == "strict")
 
 
 def choose_meaning(*, formats: bool, exact: bool) -> Formats:
-    """Return the meaning of `format` for these settings."""
+    """Return the meaning of `format` under these settings."""
     if exact:
         return "assert and exact" if formats else "exact"
     return "assert" if formats else "annotate"

@@ -1,7 +1,7 @@
-"""Replaces the references of a schema by their targets, except recursive ones, and drops unused definitions.
+"""Replaces a schema's non-recursive references with their targets, and drops unused definitions.
 
-Many clients only read `properties` next to `type: object`, and ignore siblings of `$ref` and `allOf`. So a reference is
-merged with its siblings, and the parts of an `allOf` with each other. The tests prove that each merge is equivalent.
+Many clients read only `properties` next to `type: object`, and ignore siblings of `$ref` and `allOf`. So each reference
+is merged with its siblings, and the parts of an `allOf` with each other. The tests prove that each merge is equivalent.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 LARGEST: Final = 1_000_000
-"""The maximum number of characters of JSON, since nested references can double the result at each level."""
+"""The maximum number of JSON characters, since nested references can double the result at each level."""
 
 _DEFS: Final = ("$defs", "definitions")
 _NOTES: Final = frozenset(
     {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
 )
-"""Annotations; next to a reference, they override annotations of the target."""
+"""Annotations. Next to a reference, they override the target's annotations."""
 
 _OF_OBJECTS: Final = frozenset({"properties", "patternProperties", "additionalProperties"})
 _DEPENDENT: Final = (
@@ -48,7 +48,7 @@ _IN_PLACE: Final = frozenset(
     {"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
     | {"dependentSchemas", "dependencies"}
 )
-"""Keywords whose schemas apply to the same value, so `unevaluatedProperties` considers them."""
+"""Keywords whose schemas apply to the same value, so that `unevaluatedProperties` considers them."""
 
 _SWITCHES: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
 """Keywords that are booleans in draft-04."""
@@ -57,14 +57,14 @@ _BOUNDS: Final[Mapping[str, Callable[[float, float], float]]] = {
     **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
     **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), min),
 }
-"""Bounds, with the function that selects the stricter of two."""
+"""Bounds, each with the function that selects the stricter of two."""
 
 _MAX_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class InlinedSchema:
-    """A schema; if it still has references, `kept` is the reason, and `help` the advice."""
+    """An inlined schema. If it still has references, `kept` is the reason and `help` the advice."""
 
     wire: Json
     kept: str | None = None
@@ -72,12 +72,12 @@ class InlinedSchema:
 
 
 def inline(wire: Json, dialect: Dialect, place: Place) -> InlinedSchema:
-    """Return a schema with its references replaced by their targets.
+    """Replace a schema's references with their targets.
 
     Args:
-        wire: The schema, whose references are local or refer to a meta-schema.
+        wire: The schema. Its references must be local or refer to a meta-schema.
         dialect: Its dialect.
-        place: Its place.
+        place: Its source location.
     """
     outline = Outline(place, wire, dialect, Folder("", {}))
     if not isinstance(wire, dict) or not (outline.references or any(True for _ in outline.find_having("allOf"))):
@@ -85,21 +85,21 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> InlinedSchema:
     if (named := _find_anchoring_keyword(outline)) is not None:
         if not outline.references:
             return InlinedSchema(wire)
-        fix = f'remove `{named}`, and refer to places: "#/$defs/NAME"'
-        return InlinedSchema(wire, f"it has `{named}`, which changes the targets of references", fix)
+        fix = f'remove `{named}`, and refer to schemas by path: "#/$defs/NAME"'
+        return InlinedSchema(wire, f"it has `{named}`, which changes reference targets", fix)
     inlining = _Inliner(outline)
     try:
         root = inlining.inline_root()
     except _TooDeepError:
         return _report_depth(wire)
     size = _Sizes().count(root)
-    # Shared parts can expand to gigabytes, so check the size before walking the result.
+    # Shared parts can expand to gigabytes, so the size is checked before the result is walked.
     if size <= LARGEST and is_too_deep(root):
         return _report_depth(wire)
     if size > LARGEST:
         return InlinedSchema(
             wire,
-            f"without references it would have {size:,} characters of JSON, more than {LARGEST:,}",
+            f"inlined, it would have {size:,} characters of JSON, more than {LARGEST:,}",
             "use fewer shared schemas inside each other, or write `wire: {refs: bundled}`",
         )
     if inlining.recursive:
@@ -115,12 +115,12 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> InlinedSchema:
 
 
 def _report_depth(wire: Json) -> InlinedSchema:
-    reason = f"without references it would be nested more than {DEEPEST} levels deep"
-    return InlinedSchema(wire, reason, "nest less, or write `wire: {refs: bundled}`")
+    reason = f"inlined, it would be nested more than {DEEPEST} levels deep"
+    return InlinedSchema(wire, reason, "reduce the nesting, or write `wire: {refs: bundled}`")
 
 
 def _find_anchoring_keyword(outline: Outline) -> str | None:
-    """Return a keyword that makes a schema depend on its place, if any."""
+    """Return the first keyword that ties a schema to its location, or None."""
     for reference in outline.references:
         if reference.keyword != "$ref":
             return reference.keyword
@@ -135,11 +135,11 @@ def _find_anchoring_keyword(outline: Outline) -> str | None:
 
 
 class _TooDeepError(Exception):
-    """The inlined schema would exceed the maximum depth of a message."""
+    """The inlined schema would exceed the maximum message depth."""
 
 
 class _Inliner:
-    """Inlines one schema; `recursive` has the referenced places that contain themselves."""
+    """Inlines one schema. `recursive` contains the pointers of self-referential targets."""
 
     def __init__(self, outline: Outline) -> None:
         self._schema, self._dialect = outline.schema, outline.dialect
@@ -167,7 +167,7 @@ class _Inliner:
         return whole if isinstance(whole, dict) else {} if whole else {"not": {}}
 
     def _inline_at(self, pointer: Pointer, *, copied: bool, depth: int) -> tuple[Json, int]:
-        """Return the inlined schema at a place, and its depth; copies have no `$defs`, since they are not targets."""
+        """Return the inlined schema at a pointer, and its depth. Copies omit `$defs`, since nothing references them."""
         if (pointer, copied) not in self._made:
             if depth > DEEPEST:
                 raise _TooDeepError
@@ -190,7 +190,7 @@ class _Inliner:
             if new is not child:
                 edits[steps] = new
         edited: Json = edit(schema, edits)
-        merges = copied or pointer not in self._fixed  # targets of remaining references must not move
+        merges = copied or pointer not in self._fixed  # the targets of remaining references must not move
         if (target := self._targets.get(pointer)) is not None:
             there, levels = self._inline_at(target, copied=True, depth=depth)
             deepest = max(deepest, levels)
@@ -217,17 +217,17 @@ class _Inliner:
 
 
 def _is_hidden(pointer: Pointer, hiding: Container[Pointer]) -> bool:
-    """Return whether a schema is a sibling of a reference that hides it; definitions are not hidden."""
+    """Return whether a sibling `$ref` hides a schema. Definitions are never hidden."""
     return any(pointer[:end] in hiding and pointer[end] not in _DEFS for end in range(len(pointer)))
 
 
 def _is_in_definition(steps: Pointer) -> bool:
-    """Return whether steps lead into a definition, which applies only where a reference uses it."""
+    """Return whether a pointer leads into a definition, which applies only where it is referenced."""
     return any(keyword in steps for keyword in _DEFS)
 
 
 def _map_targets(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[Pointer]]:
-    """Map each target to the targets of the references at and below it, except in definitions."""
+    """Map each target to the targets of the references at or below it, except references in definitions."""
     following: dict[Pointer, dict[Pointer, None]] = {target: {} for target in targets.values()}
     for pointer, target in targets.items():
         for end in range(len(pointer) + 1):
@@ -237,10 +237,10 @@ def _map_targets(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterabl
 
 
 def _join(schema: dict[str, Json], target: Json, dialect: Dialect, merges: bool) -> Json:
-    """Replace a schema's reference by its target.
+    """Replace a schema's reference with its target.
 
     Before 2019-09, siblings of a reference are ignored (draft-07, 8.3), except for annotations. Since then, both apply:
-    they are merged if possible and allowed by `merges`, otherwise combined in an `allOf`.
+    they are merged if that is possible and `merges` is true, and combined in an `allOf` otherwise.
     """
     hides = dialect.reference_hides_siblings
     siblings = {
@@ -271,12 +271,12 @@ def _simplify(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
 
 
 def _fold_all_of(schema: dict[str, Json], hides: bool) -> dict[str, Json]:
-    """Merge the parts of an `allOf` into the schema where the result is equivalent."""
+    """Merge each part of an `allOf` into the schema if the result is equivalent."""
     parts = schema["allOf"]
     folded = {key: value for key, value in schema.items() if key != "allOf"}
     remaining: list[Json] = []
     for part in parts:
-        # after a merge, `unevaluatedProperties` of a part would also consider the other parts
+        # after a merge, a part's `unevaluatedProperties` would also consider the other parts
         apart = not isinstance(part, dict) or part.keys() & _META or (len(parts) > 1 and part.keys() & _UNEVALUATED)
         merged = None if apart else _merge(part, folded, hides, outer=folded)
         if merged is None:
@@ -289,9 +289,9 @@ def _fold_all_of(schema: dict[str, Json], hides: bool) -> dict[str, Json]:
 
 
 def _replace_unevaluated(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
-    """Replace `unevaluatedProperties` by `additionalProperties` if that is equivalent.
+    """Replace `unevaluatedProperties` with `additionalProperties` if that is equivalent.
 
-    They only differ if other schemas apply in place (JSON Schema 2020-12 Core, 11.3). Next to `additionalProperties`,
+    They differ only if other schemas apply in place (JSON Schema 2020-12 Core, 11.3). Next to `additionalProperties`,
     `unevaluatedProperties` has no effect.
     """
     looking = "unevaluatedProperties"
@@ -305,13 +305,13 @@ def _replace_unevaluated(schema: dict[str, Json], dialect: Dialect) -> dict[str,
 def _merge(
     siblings: Mapping[str, Json], target: Mapping[str, Json], hides: bool, *, outer: Mapping[str, Json] | None = None
 ) -> dict[str, Json] | None:
-    """Merge two schemas into an equivalent one with the annotations of the first; return None if that is impossible.
+    """Merge two schemas into an equivalent one with the first one's annotations, or return None if that is impossible.
 
     Args:
         siblings: The first schema.
         target: The second schema.
         hides: Whether a reference hides its siblings.
-        outer: The schema that applies the other one, and considers properties that it evaluates, if any.
+        outer: The schema that applies the other one and considers the properties that it evaluates, if any.
     """
     left, right = ({key for key in each if key not in _NOTES and key not in _META} for each in (siblings, target))
     inner = (set() if outer is siblings else left) | (set() if outer is target else right)
@@ -332,9 +332,9 @@ def _merge(
 
 
 def _have_same_properties(left: Mapping[str, Json], right: Mapping[str, Json]) -> bool:
-    """Return whether `additionalProperties` of each schema would apply to the same properties after a merge.
+    """Return whether each schema's `additionalProperties` would apply to the same properties after a merge.
 
-    This requires that it is unconstrained, or that the other schema has no further properties or patterns.
+    They do if it is unconstrained, or if the other schema has no further properties or patterns.
     """
     for each, other in ((left, right), (right, left)):
         is_open = each.get("additionalProperties", True) in (True, {})
@@ -345,7 +345,7 @@ def _have_same_properties(left: Mapping[str, Json], right: Mapping[str, Json]) -
 
 
 def _merge_values(key: str, left: Json, right: Json, hides: bool) -> Json:
-    """Merge two values of a keyword into an equivalent one; return None if that is impossible."""
+    """Merge two values of a keyword into an equivalent one, or return None if that is impossible."""
     if json.dumps(left) == json.dumps(right):
         return left
     if key in ("properties", "patternProperties") and isinstance(left, dict) and isinstance(right, dict):
@@ -362,7 +362,7 @@ def _merge_values(key: str, left: Json, right: Json, hides: bool) -> Json:
 
 
 def _intersect_types(left: list[Json], right: list[Json]) -> Json:
-    """Return the types in both lists, or None; `number` includes integers."""
+    """Return the types in both lists, or None if there are none. `number` includes integers."""
     shared = [each for each in left if each in right or (each == "integer" and "number" in right)]
     if "integer" in right and "number" in left and "integer" not in shared:
         shared.append("integer")
@@ -370,7 +370,7 @@ def _intersect_types(left: list[Json], right: list[Json]) -> Json:
 
 
 def _merge_named(name: str, left: Mapping[str, Json], right: Mapping[str, Json], hides: bool) -> Json:
-    """Return a schema for values that both schemas of a name accept."""
+    """Return a schema that accepts the values that both schemas for `name` accept."""
     if name not in left or name not in right:
         return left[name] if name in left else right[name]
     first, second = left[name], right[name]
@@ -383,7 +383,7 @@ def _merge_named(name: str, left: Mapping[str, Json], right: Mapping[str, Json],
 
 
 class _Sizes:
-    """Measures values as compact JSON; shared parts are only measured once."""
+    """Measures values as compact JSON, and each shared part only once."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "complete", "state"]
-"""The role of a schema: arguments, results, shared schemas, answers, completions, or states of handles."""
+"""A schema's role: arguments, results, shared schemas, answers, completions, or handle states."""
 
 
 def find_schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:

@@ -1,4 +1,4 @@
-"""Checks JSON Schemas against the meta-schemas of their dialects, and for likely mistakes."""
+"""Checks JSON Schemas against their dialects' meta-schemas, and for likely mistakes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
-"""The types of JSON Schema (2020-12 Validation, section 6.1.1)."""
+"""The JSON Schema types (2020-12 Validation, section 6.1.1)."""
 
 _OTHER_TYPES: Final = {
     "str": "string",
@@ -56,7 +56,7 @@ _FOREIGN = frozenset(
     {"discriminator", "enumDescriptions", "enumNames", "errorMessage", "example", "externalDocs", "nullable", "xml"}
     | {"markdownDescription"}
 )
-"""Keywords of other tools, such as OpenAPI and editors, that look like misspelt keywords."""
+"""Keywords for other tools, such as OpenAPI and editors, that look like misspelt JSON Schema keywords."""
 
 _NOTES = frozenset(
     {"$comment", "$defs", "$vocabulary", "definitions", "dependencies", "deprecated", "examples", "readOnly"}
@@ -64,14 +64,14 @@ _NOTES = frozenset(
 )
 """Keywords that are harmless in other dialects: annotations, and keywords that validators still support."""
 
-_WHOLE = "a whole number, 0 or more"
+_WHOLE = "an integer of at least 0"
 _SCHEMA = "a schema"
 _NAMED = "a mapping of names to schemas"
 _VALUES: Final = {
     "type": "a type, or a list of different types",
     "enum": "a list of values",
     "required": "a list of different property names",
-    "multipleOf": "a number above 0",
+    "multipleOf": "a number greater than 0",
     "maximum": "a number",
     "minimum": "a number",
     "exclusiveMaximum": "a number",
@@ -130,13 +130,13 @@ _EXAMPLES: Final = {
 
 
 def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = False) -> Iterator[Diagnostic]:
-    """Yield the faults of a schema, in any order; none if it is not an object.
+    """Yield the schema's faults in any order. There are none if it is not an object.
 
     Args:
-        role: The role of the schema.
-        place: Its place.
+        role: The schema's role.
+        place: Its source location.
         schema: The schema.
-        imported: Whether it is from another program, which may have its own keywords (2020-12 Core, section 4.3.1).
+        imported: Whether it comes from another program, which may define its own keywords (2020-12 Core, 4.3.1).
     """
     if not isinstance(schema, dict):
         return
@@ -152,7 +152,7 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
         yield from _check_root_type(schema, place)
     inner = dict(dialects.iterate_subschemas(schema, dialect))
     keywords = dialect.keywords
-    # Parts are only checked one by one if the fast validator rejects the whole schema.
+    # Parts are checked one by one only if the fast validator rejects the whole schema.
     if not is_valid(schema, dialect):
         for pointer, below in inner.items():
             if isinstance(below, dict) and dialects.is_schema(schema, pointer, dialect):
@@ -176,7 +176,7 @@ def _compile_metaschema(dialect: Dialect) -> Validator:
 
 @cache
 def _make_explainer(dialect: Dialect) -> Explainer | None:
-    """Return a slower validator of a meta-schema that explains faults, or None if it is not installed."""
+    """Return a slower meta-schema validator that explains faults, or None if it is not installed."""
     try:
         from jsonschema.validators import validator_for
     except ModuleNotFoundError:
@@ -191,7 +191,7 @@ def _means_object(kind: Json) -> bool:
 
 
 def _check_root_type(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
-    """Check that the root of an `inputSchema` has `type: object` (MCP 2025-11-25, `Tool`)."""
+    """Check that an `inputSchema` has `type: object` at its root (MCP 2025-11-25, `Tool`)."""
     kind = schema.get("type")
     if "type" not in schema:
         meant = next((key for key in schema if _means_object(schema[key]) and find_nearest(key, ["type"])), None)
@@ -210,7 +210,7 @@ def _check_root_type(schema: dict[str, Json], place: Place) -> Iterator[Diagnost
 def _explain_schema(
     schema: dict[str, Json], above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics for the schema at `above`, without its subschemas, so that nesting has no extra cost."""
+    """Yield the diagnostics for the schema at `above` without its subschemas, so that nesting costs nothing extra."""
     alone = _blank_subschemas(schema, dialect)
     if is_valid(alone, dialect):
         return
@@ -225,7 +225,7 @@ def _explain_schema(
 
 
 def _blank_subschemas(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
-    """Replace each subschema that is a mapping by `{}`."""
+    """Replace each subschema that is a mapping with `{}`."""
     alone = dict(schema)
     for keyword in dialect.holders & schema.keys():
         value = schema[keyword]
@@ -245,7 +245,7 @@ def _blank(value: Json) -> Json:
 def _explain_error(
     error: ValidationError, above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics for an error of the explainer in the schema at `above`."""
+    """Yield the diagnostics for an explainer error in the schema at `above`."""
     path = tuple(error.absolute_path)
     value: Json = error.instance
     pointer = (*above, *path)
@@ -277,7 +277,7 @@ def _explain_error(
 
 
 def _find_nested_errors(error: ValidationError) -> list[ValidationError]:
-    """Return the errors in the alternative with the matching type."""
+    """Return the errors from the alternative with the matching type."""
     if error.validator != "anyOf":
         return []
     depth = len(error.absolute_path)
@@ -333,7 +333,7 @@ def _check_value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect
 
 
 def _check_exclusive_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[Diagnostic]:
-    """Report an exclusive draft-04 bound without its bound; invalid values are reported elsewhere."""
+    """Report an exclusive draft-04 bound without its bound. Invalid values are reported elsewhere."""
     keyword = f"exclusive{bound.capitalize()}"
     if isinstance(schema[keyword], bool):
         message = f"`{bound}` is missing next to its exclusive bound"
@@ -341,7 +341,7 @@ def _check_exclusive_bound(bound: str, schema: dict[str, Json], at: Place) -> It
 
 
 def _advise(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
-    """Advise how to write the value at `step`, which is the keyword itself, or a name or index in its value."""
+    """Return advice on the value at `step`, which is the keyword itself, or a name or index in its value."""
     if keyword == "required" and isinstance(value, bool):
         return "list the names of required properties next to `properties`, such as `required: [name]`"
     if keyword in ("exclusiveMaximum", "exclusiveMinimum"):
@@ -382,7 +382,7 @@ def _advise_on_schema(pointer: Pointer, value: Json, dialect: Dialect) -> str:
 
 
 def _check_keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported: bool) -> Iterator[Diagnostic]:
-    """Report keys that have no effect although they look like keywords."""
+    """Report keys that look like keywords but have no effect."""
     if schema.get("nullable") is True:
         fix = 'write the type as a list with "null", such as `type: [string, "null"]`'
         if isinstance(kind := schema.get("type"), str):
@@ -403,7 +403,7 @@ def _check_keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imp
             help_ = "a comma in braces ends a string: quote the string"
         if help_ is not None:
             code = "SW303" if imported else "SW205"
-            help_ = str(help_) if imported else help_  # not corrected automatically, since it may be intended
+            help_ = str(help_) if imported else help_  # not corrected automatically, since it may be intentional
             yield Diagnostic(
                 code, f"`{shorten(key, 80)}` is not a JSON Schema keyword", (at / key).point_at_key(), help_
             )

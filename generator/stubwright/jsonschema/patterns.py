@@ -1,6 +1,6 @@
-"""Generates texts for regular expressions with characters, classes, groups, alternatives, repetitions and anchors.
+"""Generates strings for regular expressions with characters, classes, groups, alternatives, repetitions and anchors.
 
-Anchors in the middle are ignored, so callers must validate the texts.
+Anchors in the middle are ignored, so callers must validate the strings.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 _Make: TypeAlias = Callable[["Random"], str]
 _Sized: TypeAlias = tuple[_Make, int]
-"""A generator of texts, and the maximum number of parts in a text."""
+"""A string generator, and the maximum number of parts in its strings."""
 
 _MORE: Final = 4
-"""The maximum number of optional repetitions of an unbounded part."""
+"""The maximum number of optional repetitions for an unbounded part."""
 
 _MOST: Final = 1000
-"""The maximum number of repetitions in a text."""
+"""The maximum number of repetitions in a string."""
 
 _LARGEST: Final = 20_000
-"""The maximum number of parts in a text: characters, and empty texts."""
+"""The maximum number of parts in a string: characters and empty strings."""
 
 _WIDEST: Final = 200_000
 """The maximum number of characters in all classes of a pattern."""
@@ -42,7 +42,7 @@ class UnreadableError(Exception):
 
 
 def make_text(pattern: str, chance: Random) -> str:
-    """Return a text that probably matches the pattern.
+    """Generate a string that probably matches the pattern.
 
     Raises:
         UnreadableError: The pattern has unsupported syntax.
@@ -55,7 +55,7 @@ def make_text(pattern: str, chance: Random) -> str:
 
 @lru_cache(64)
 def _read(pattern: str) -> _Make | None:
-    """Return a generator of texts for a pattern, or None if its syntax is not supported."""
+    """Return a string generator for a pattern, or None if its syntax is not supported."""
     reader = _Reader(pattern)
     try:
         make, size = reader.read_alternatives()
@@ -65,7 +65,7 @@ def _read(pattern: str) -> _Make | None:
 
 
 class _Reader:
-    """Compiles a pattern to a generator."""
+    """Compiles a pattern to a string generator."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -104,7 +104,7 @@ class _Reader:
 
     def _repeat(self, make: _Make, size: int) -> _Sized:
         least, most = self._read_bounds()
-        self._accept("?")  # a lazy repetition matches the same texts
+        self._accept("?")  # a lazy repetition matches the same strings
         if least > min(most, _MOST):
             raise UnreadableError(self._pattern)
         largest = min(most, least + _MORE)
@@ -157,7 +157,7 @@ class _Reader:
         return inner
 
     def _read_escape(self) -> str:
-        """Return the characters of an escape; none for a word boundary."""
+        """Return the characters that an escape matches. A word boundary matches none."""
         char = self._next()
         if char.lower() in _CLASSES:
             inside = _CLASSES[char.lower()]
@@ -177,7 +177,7 @@ class _Reader:
         return char
 
     def _read_class(self) -> str:
-        """Return the characters of a class, in a fixed order."""
+        """Return the characters in a class, in deterministic order."""
         negated = self._accept("^")
         chars = ""
         while not self._accept("]"):

@@ -29,7 +29,7 @@ KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 """The reference keywords."""
 
 HANDLE = "x-handle"
-"""stubwright's only schema keyword, which marks ids of state handles."""
+"""stubwright's only schema keyword, which marks state handle IDs."""
 
 _SEARCHED_KEYWORDS = tuple(f'"{keyword}"'.encode() for keyword in (*KEYWORDS, HANDLE))
 _IDENTIFYING = frozenset({*KEYWORDS, "$id", "id", "$anchor", "$dynamicAnchor"})
@@ -40,7 +40,7 @@ _IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "
 
 
 class Key(NamedTuple):
-    """A shared schema: its file, and its name under `schemas` there."""
+    """A shared schema: its file, and its name under that file's `schemas`."""
 
     file: str
     name: str
@@ -48,7 +48,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LocalTarget:
-    """A target in the same root; `rooted` is true if the reference is relative to the root, which bundling moves."""
+    """A target in the same root. `rooted` is true if the reference is relative to the root, which bundling moves."""
 
     pointer: Pointer
     rooted: bool
@@ -70,7 +70,7 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class BrokenReference:
-    """A missing target, as the code, message and help of a diagnostic."""
+    """An unresolvable target, with the diagnostic's code, message and help."""
 
     code: str
     message: str
@@ -96,15 +96,15 @@ class Reference:
 
 @dataclass(frozen=True)
 class Outline:
-    """A root schema, whose subschemas and references are computed on demand.
+    """A root schema whose subschemas and references are computed on demand.
 
     Attributes:
-        place: Its place.
+        place: Its source location.
         schema: The schema.
         dialect: Its dialect.
-        folder: The context of references to other files.
-        plain: True if it is known to have no references or handles, to skip the search.
-        own: The schema without bundled schemas, which are only searched by `enter`.
+        folder: The context for references to other files.
+        plain: True if it is known to have no references or handles, which skips the search.
+        own: The schema without bundled schemas, which only `enter` searches.
         apart: Returns whether a pointer is inside a bundled schema.
     """
 
@@ -128,7 +128,7 @@ class Outline:
 
     @property
     def references(self) -> Sequence[Reference]:
-        """The references, in the order of `schemas`."""
+        """The references, in `schemas` order."""
         return () if self.plain else self._search_result.references
 
     @property
@@ -152,7 +152,7 @@ class Outline:
         return walk
 
     def enter(self, place: Pointer) -> bool:
-        """Search the bundled schema at a pointer; return False if it is not one, or was searched before."""
+        """Search the bundled schema at a pointer. Return False if there is none, or it was already searched."""
         walk = self._search_result
         if not walk.is_apart(place):
             return False
@@ -161,7 +161,7 @@ class Outline:
 
     @property
     def identified(self) -> bool:
-        """True if the root has an identifier, so bundling does not affect its references."""
+        """True if the root has an identifier, so that bundling does not affect its references."""
         return _get_identifier(self.schema, self.dialect) is not None
 
     def find_having(self, key: str) -> Iterable[tuple[Pointer, dict[str, Json]]]:
@@ -173,11 +173,11 @@ class Outline:
         ]
 
     def locate(self, pointer: Pointer) -> Place:
-        """Return the place of a part of the schema."""
+        """Return the source location of a part of the schema."""
         return Place(self.place.file, (*self.place.pointer, *pointer))
 
     def list_shared(self) -> Iterable[Key]:
-        """Return the referenced shared schemas, each once, in order."""
+        """Return the referenced shared schemas in order, without duplicates."""
         return self._shared
 
     def find_folded(self, pointer: Pointer) -> Iterable[Pointer]:
@@ -194,7 +194,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The context of references between files: the manifest's folder, and the names of shared schemas by file."""
+    """The context for references between files: the manifest's folder, and the shared schema names by file."""
 
     path: str
     schemas: Mapping[str, Iterable[str]]
@@ -231,7 +231,7 @@ class _Walk:
         self._enter(place, schema, waiting)
         for target in self.targets.pop(place, ()):
             self._enter(target, get_at(self.schema, target), waiting)
-        for pointer, keyword, text in waiting:  # grows during the loop, by targets outside the places of schemas
+        for pointer, keyword, text in waiting:  # grows during the loop with targets where no schema is expected
             reference = self._make_reference(pointer, keyword, text)
             self.references.append(reference)
             if not isinstance(reference.target, LocalTarget) or reference.target.pointer in self.schemas:
@@ -243,7 +243,7 @@ class _Walk:
                 self._enter(target, get_at(self.schema, target), waiting)
 
     def _enter(self, start: Pointer, schema: Json, waiting: list[tuple[Pointer, str, str]]) -> None:
-        """Add the schemas at and below `start`, and their references."""
+        """Add the schemas at and below `start`, with their references."""
         keywords = [keyword for keyword in KEYWORDS if keyword in self.dialect.plain]
         malformed: set[Pointer] = set()
         for below, subschema in dialects.iterate_subschemas(schema, self.dialect):
@@ -254,7 +254,7 @@ class _Walk:
                 continue
             # References use `$defs` even in dialects without this keyword.
             if below[-2:-1] and below[-2] in self.dialect.foreign and not is_valid(subschema, self.dialect):
-                malformed.add(pointer)  # the meta-schema ignores this place, so it may have any value
+                malformed.add(pointer)  # the meta-schema ignores this key, so it may have any value
                 continue
             self.schemas[pointer] = subschema
             if not isinstance(subschema, dict):
@@ -313,7 +313,7 @@ class _Walk:
                 return LocalTarget(anchored[:-1], rooted=False)
             known = [name for base, name in self.anchors if base == uri]
             fix = did_you_mean(fragment, known, "anchors here")
-            return BrokenReference("SW220", f"no schema here has the anchor `{fragment}`", fix)
+            return BrokenReference("SW220", f"no schema in this document has the anchor `{fragment}`", fix)
         pointer: Pointer = start
         value = get_at(self.schema, start)
         for step in split_pointer(fragment):
@@ -336,7 +336,7 @@ class _Walk:
         return LocalTarget(pointer, rooted=not uri)
 
     def _suggest_shared(self, text: str, fragment: str) -> str | None:
-        """Suggest a shared schema for a pointer to a common place such as `#/definitions/`."""
+        """Suggest a shared schema for a pointer under a common key such as `#/definitions/`."""
         known = [*self.folder.schemas.get(self.place.file, ())]
         place, _, name = fragment.rpartition("/")
         if not text.startswith("#") or place not in _COMMON_PLACES or not known:
@@ -350,7 +350,7 @@ class _Walk:
             return _report_outside_folder(text)
         names = self.folder.schemas.get(path)
         if names is None:
-            fix = self._suggest_other_file(steps[0], path) or "name a manifest or fragment that has the schema"
+            fix = self._suggest_other_file(steps[0], path) or "refer to a manifest or fragment that has the schema"
             return BrokenReference("SW220", f"`{path}` has no `schemas`", fix)
         name, *rest = steps
         if name not in names:
@@ -368,7 +368,7 @@ class _Walk:
         return SharedSchema(Key(path, name))
 
     def _suggest_other_file(self, name: str, path: str) -> str | None:
-        """Suggest a shared schema in another file than `path`, if any has it."""
+        """Suggest a shared schema in a file other than `path`, if one has it."""
         others = {other: names for other, names in self.folder.schemas.items() if other != path}
         exact = [(other, name) for other, names in others.items() if name in names]
         near = [
@@ -384,7 +384,7 @@ class _Walk:
         return f'`{suggestion}` is in {other}: write `$ref: "{file}#/schemas/{suggestion}"`'
 
     def _resolve_metaschema(self, text: str, uri: str, fragment: str) -> Target:
-        """Resolve a reference to a meta-schema; validators only have meta-schemas of the schema's dialect."""
+        """Resolve a reference to a meta-schema. Validators have only the meta-schemas for the schema's dialect."""
         from jsonschema_rs import ValidationError, validator_for
 
         try:
@@ -400,7 +400,7 @@ class _Walk:
     def _report_unsupported(self, text: str, uri: str) -> BrokenReference:
         scheme = match[0].lower() if (match := _SCHEME.match(uri)) else ""
         if scheme == "file" or len(scheme) == 1 or "\\" in text or (text.startswith("/") and not text.startswith("//")):
-            return _report_outside_folder(text)  # one letter is a Windows drive
+            return _report_outside_folder(text)  # a single letter is a Windows drive
         if scheme or text.startswith("//"):
             return BrokenReference(
                 "SW222",
@@ -423,7 +423,7 @@ def name_id_keyword(dialect: Dialect) -> str:
 
 
 def _get_identifier(schema: Json, dialect: Dialect) -> str | None:
-    """Return the identifier of a schema, the base of its references, or None."""
+    """Return a schema's identifier, which is the base for its references, or None."""
     if not isinstance(schema, dict) or ("$ref" in schema and dialect.reference_hides_siblings):
         return None
     text = schema.get(name_id_keyword(dialect))
@@ -431,7 +431,7 @@ def _get_identifier(schema: Json, dialect: Dialect) -> str | None:
 
 
 def _list_anchors(schema: Mapping[str, Json], dialect: Dialect) -> Iterable[tuple[str, str]]:
-    """Return the keywords and names of anchors; before 2019-09, anchors are identifiers that start with `#`."""
+    """Yield each anchor's keyword and name. Before 2019-09, anchors are identifiers that start with `#`."""
     if dialect.reference_hides_siblings:
         keyword = name_id_keyword(dialect)
         text = schema.get(keyword)
@@ -441,7 +441,7 @@ def _list_anchors(schema: Mapping[str, Json], dialect: Dialect) -> Iterable[tupl
 
 
 def _resolve(base: str, text: str) -> tuple[str, str]:
-    """Resolve a reference against a base URI, and return the URI and the fragment (RFC 3986, section 5)."""
+    """Resolve a reference against a base URI (RFC 3986, section 5). Return the URI and the fragment."""
     uri, _, fragment = text.partition("#")
     try:
         return (urljoin(base, uri) if uri else base), fragment
@@ -450,7 +450,7 @@ def _resolve(base: str, text: str) -> tuple[str, str]:
 
 
 def get_at(value: Json, pointer: Pointer) -> Json:
-    """Return the part of a value at `pointer`."""
+    """Return the part of `value` at `pointer`."""
     for step in pointer:
         value = value[step]
     return value

@@ -1,4 +1,4 @@
-"""Derives the schema of selected parts of a value from the schema of the whole value.
+"""Derives a schema for selected parts of a value from the schema for the whole value.
 
 If an exact schema is impossible, the result accepts more values, never fewer.
 """
@@ -22,7 +22,7 @@ _HIDING_DIALECTS: Final = ("draft-04", "draft-06", "draft-07")
 """Dialects that ignore siblings of `$ref`."""
 
 _SCOPE_DEPENDENT: Final = frozenset({"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"})
-"""Keywords that depend on the place of a schema, or on dynamic scope."""
+"""Keywords that depend on a schema's location or on dynamic scope."""
 
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _BRANCHES: Final = ("then", "else")
@@ -33,7 +33,7 @@ _SCHEMAS: Final = frozenset(
     {"additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "contentSchema", "else", "if", "items"}
     | {"not", "oneOf", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
 )
-"""Keywords whose values are schemas, or lists of them."""
+"""Keywords whose values are schemas or lists of schemas."""
 
 _DERIVED: Final = frozenset(
     {"$ref", "$defs", "definitions", "properties", "patternProperties", "additionalProperties", "required"}
@@ -47,12 +47,12 @@ _DROPPED: Final = frozenset(
     {"if", "then", "else", "not", "uniqueItems", "maxContains", "minContains", "unevaluatedItems"}
     | {"unevaluatedProperties", "$id", "id", *_SCOPE_DEPENDENT}
 )
-"""Keywords that may be wrong after removing parts; dropping them widens the schema."""
+"""Keywords that can be wrong after parts are removed. Dropping them widens the schema."""
 
 
 @dataclass
 class SchemaSelector:
-    """Selects parts of a schema; `defs` has the schemas that the results reference, by name."""
+    """Selects parts of a schema. `defs` contains the schemas that the results reference, by name."""
 
     root: Json
     defs: dict[str, Json] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class SchemaSelector:
         return isinstance(self.root, dict) and any(name in str(self.root.get("$schema")) for name in _HIDING_DIALECTS)
 
     def finish(self, schema: Json) -> Json:
-        """Complete a derived schema by the dialect and all schemas that it references."""
+        """Add the dialect and all referenced schemas to a derived schema."""
         if not isinstance(schema, dict):
             return schema
         own = {key: value for key, value in schema.items() if key not in ("$schema", self.keyword)}
@@ -79,7 +79,7 @@ class SchemaSelector:
     # Complete schemas
 
     def keep_whole(self, schema: Json) -> Json:
-        """Return a complete schema whose references use the new places of their targets."""
+        """Return a complete schema with its references updated to their targets' new locations."""
         if not isinstance(schema, dict):
             return schema
         is_root = schema is self.root
@@ -104,7 +104,7 @@ class SchemaSelector:
         return selected
 
     def _bundle_target(self, reference: Json) -> str | None:
-        """Add the target of a reference to `defs`, and return its new reference; None if it does not resolve."""
+        """Add a reference's target to `defs`, and return the new reference, or None if the target does not exist."""
         if not isinstance(reference, str):
             return None
         if reference not in self._references:
@@ -129,7 +129,7 @@ class SchemaSelector:
     # Selected parts
 
     def keep(self, schema: Json, tree: Tree) -> Json:
-        """Return the schema of the parts of a value that a tree selects."""
+        """Return a schema for the parts of a value that a tree selects."""
         if not tree:
             return self.keep_whole(schema)
         if not isinstance(schema, dict):
@@ -155,14 +155,14 @@ class SchemaSelector:
         return selected
 
     def _keep_target(self, reference: str, tree: Tree) -> Json:
-        """Return the selected part of a reference's target; True if it does not resolve, or is a cycle."""
-        step = (reference, id(tree))  # storing the tree keeps its id unique
+        """Return the selected part of a reference's target, or True if it does not resolve or is a cycle."""
+        step = (reference, id(tree))  # storing the tree keeps its `id()` unique
         if step not in self._made:
             try:
                 target = resolve_local(self.root, reference)
             except LookupError:
                 return True
-            # Within the definitions, the root's identifier would change the base of references.
+            # In the definitions, the root's identifier would change the base URI of references.
             if target is self.root:
                 target = {key: value for key, value in target.items() if key not in ("$id", "id")}
             self._made[step] = tree, True  # a cycle adds no constraints
@@ -226,7 +226,7 @@ class SchemaSelector:
     def _keep_array_keywords(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         starred = tree.get(None)
         if starred is None or any(step is not None and step.isdecimal() for step in tree):
-            return {}  # the indexes of items change
+            return {}  # item indexes change
         selected: dict[str, Json] = {}
         items = schema.get("items")
         if isinstance(items, list):
@@ -260,7 +260,7 @@ class SchemaSelector:
     # Targets of pointers
 
     def expand(self, schema: Json) -> list[Mapping[str, Json]]:
-        """Return a schema and all others for the same value: references, `allOf`, alternatives."""
+        """Return a schema and all others that apply to the same value: references, `allOf`, alternatives."""
         schemas: list[Mapping[str, Json]] = []
         waiting: list[Json] = [schema]
         seen: set[int] = set()
@@ -283,7 +283,7 @@ class SchemaSelector:
         return schemas
 
     def follow(self, schemas: Sequence[Json], step: str | None) -> list[Json] | None:
-        """Return the schemas of the values that a step selects, or None if they are unknown."""
+        """Return the schemas for the values that a step selects, or None if they are unknown."""
         parts = [part for schema in schemas for part in self.expand(schema)]
         if not any(_describes_parts(part) for part in parts):
             return None
@@ -293,12 +293,12 @@ class SchemaSelector:
         return reached
 
     def list_known(self, schemas: Sequence[Json]) -> list[str]:
-        """Return the names of known properties."""
+        """Return the known property names."""
         parts = [part for schema in schemas for part in self.expand(schema)]
         return list(dict.fromkeys(name for part in parts for name in part.get("properties") or ()))
 
     def list_items(self, schema: Json, depth: int = 0) -> list[Json] | None:
-        """Return the possible schemas of items, or None if they are unknown."""
+        """Return the possible item schemas, or None if they are unknown."""
         if not isinstance(schema, dict) or depth > _DEEPEST or "prefixItems" in schema:
             return None
         if isinstance(schema.get("items"), dict):
@@ -334,7 +334,7 @@ def _may_be(schema: Json, kind: str) -> bool:
 
 
 def _describes_parts(schema: Mapping[str, Json]) -> bool:
-    """Return whether a schema describes the parts of a value, or excludes parts."""
+    """Return whether a schema describes or excludes parts of a value."""
     if not schema.keys().isdisjoint({"properties", "items", "prefixItems", "patternProperties"}):
         return True
     kinds = schema.get("type")
@@ -371,5 +371,5 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _is_identified(schema: Mapping[str, Json]) -> bool:
-    """Return whether references in a schema are relative to its own identifier."""
+    """Return whether a schema's references are relative to its own identifier."""
     return any(isinstance(schema.get(key), str) for key in ("$id", "id"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 ITEMS: Final = 30
-"""The assumed length of a list that is the whole answer, about a page of most APIs."""
+"""The assumed length of a list that is the whole response, about one page in most APIs."""
 
 _INNER_ITEMS: Final = 3
 """The assumed length of a nested list."""
@@ -29,7 +29,7 @@ _PROSE_NAMES: Final = frozenset(
     {"body", "bodyhtml", "bodytext", "content", "description", "diff", "html", "markdown", "message", "notes", "patch"}
     | {"text"}
 )
-"""Names of properties with long texts."""
+"""Names of properties with long strings."""
 
 _FORMATS: Final[Mapping[str, int]] = {
     "date": 12,
@@ -46,15 +46,15 @@ _PLAIN: Final[Mapping[str, int]] = {"boolean": 5, "integer": 6, "null": 4, "numb
 
 
 Known = dict[tuple[int, int], float]
-"""A cache of estimates, by the id and depth of schemas."""
+"""Cached estimates, by schema `id()` and depth."""
 
 
 def estimate_characters(schema: Json, known: Known | None = None) -> int:
-    """Return the number of characters of a typical value.
+    """Estimate the number of characters in a typical value.
 
     Args:
         schema: The schema.
-        known: A cache that schemas with the same definitions can share.
+        known: A cache, which schemas with the same definitions can share.
     """
     return round(_Estimate(schema, {} if known is None else known).measure(schema, "", ()))
 
@@ -65,14 +65,14 @@ class _Estimate:
     known: Known
 
     def measure(self, schema: Json, name: str, above: tuple[str, ...], depth: int = 0) -> float:
-        """Return the characters of the property `name`; `above` has the references followed so far."""
+        """Estimate the characters in the property `name`. `above` contains the references followed so far."""
         if not isinstance(schema, dict):
             return _TEXT
         if depth > _DEEPEST:
             return 2
         key = (id(schema), depth)
         if key not in self.known:
-            self.known[key] = 2  # for cycles
+            self.known[key] = 2  # stops cycles
             self.known[key] = self._measure(schema, name, above, depth)
         return self.known[key]
 
@@ -85,7 +85,7 @@ class _Estimate:
         parts += [self.measure(part, name, above, depth) for part in _get_list(schema, "allOf")]
         for keyword in ("anyOf", "oneOf"):
             options = [self.measure(part, name, above, depth) for part in _get_list(schema, keyword) if part != _NULL]
-            parts += [min(options)] if options else []  # if an id is allowed instead of a record, it is more likely
+            parts += [min(options)] if options else []  # if an ID is allowed instead of a record, it is more likely
         kinds = schema.get("type")
         kind = next((str(each) for each in kinds if each != "null"), "null") if isinstance(kinds, list) else kinds
         if kind == "object" or "properties" in schema or isinstance(schema.get("additionalProperties"), dict):

@@ -1,1 +1,1 @@
-"""Compares the parts of manifests, a module for each kind of change."""
+"""Compares the parts of manifests, with one module for each kind of change."""

@@ -1,4 +1,4 @@
-"""Compares aliases: renamed tools with aliases for their old names, and new, removed and changed aliases."""
+"""Compares aliases: renamed tools that keep their old name as an alias, and new, removed and changed aliases."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SCHEMAS: Final = ("else", "if", "not", "then")
 _BY_NAME: Final = ("dependencies", "dependentRequired", "dependentSchemas", "properties")
-"""The keywords whose values have an entry for each property."""
+"""Keywords with one entry per property."""
 
 
 @dataclass(frozen=True, slots=True)
 class Succession:
     """A removed tool, and the new tool with an alias for its name.
 
-    `arguments` are the new names of arguments by old name. `until` is the last version with the alias.
+    `arguments` maps old argument names to new ones. `until` is the last version with the alias.
     """
 
     old: ir.Tool
@@ -31,19 +31,19 @@ class Succession:
     until: str | None
 
     def change(self) -> Change:
-        """Return the change, which may break calls with both the old and the new name of an argument."""
+        """Return the change, which can break calls that send both the old and the new name of an argument."""
         until = "" if self.until is None else f" up to version {self.until}"
         message = f"it was renamed to `{self.new.name}`, and still answers to its old name{until}"
         impact: Impact = "compatible"
         why = None
         if both := self._find_open():
             impact = "may break"
-            why = f"old calls may contain `{both}`, which the old schema left open; it is now rejected"
+            why = f"old calls may contain `{both}`, which the old schema left open and the server now rejects"
         subject = Subject(f"tool `{self.old.name}`", self.old.place, self.new.place).at("name")
         return subject.change("SW512", impact, message, why)
 
     def as_called(self) -> ir.Tool:
-        """Return the old tool with the new names of its arguments, for comparing schemas."""
+        """Return the old tool with renamed arguments, for comparing schemas."""
         if not self.arguments:
             return self.old
         definition, input_ = self.old.definition, self.old.input
@@ -62,7 +62,7 @@ class Succession:
 
 
 def find_successions(old: ir.Manifest, new: ir.Manifest) -> list[Succession]:
-    """Return the successions of removed tools, in the order of the new manifest."""
+    """Return the successions of removed tools, in the new manifest's order."""
     before, now = {tool.name: tool for tool in old.tools}, {tool.name for tool in new.tools}
     return [
         Succession(before[alias["name"]], tool, alias.get("arguments") or {}, alias.get("removeAfter"))
@@ -75,7 +75,7 @@ def find_successions(old: ir.Manifest, new: ir.Manifest) -> list[Succession]:
 def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
     """Rename arguments in their schema.
 
-    Targets of references stay unchanged, since other schemas may share them, so fewer changes are proved harmless.
+    Reference targets stay unchanged, since other schemas may share them, so fewer changes are proved harmless.
     """
     if not isinstance(schema, dict):
         return schema
@@ -98,14 +98,14 @@ def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _rename_dependents(keyword: str, value: Any, names: Mapping[str, str]) -> Any:
-    """Rename arguments in a keyword's entry for a property, except under `properties`."""
+    """Rename arguments in a keyword's entry for a property, except in `properties`."""
     if keyword == "properties":
         return value
     return [names.get(name, name) for name in value] if isinstance(value, list) else rename_arguments(value, names)
 
 
 def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Yield changes to existing aliases, and new aliases that are not names of old tools."""
+    """Yield changes to existing aliases, and new aliases that are not the name of an old tool."""
     successions = {each.old.name: each for each in find_successions(old, new)}
     names = {tool.name for tool in new.tools}
     before, now = _map_aliases(old), _map_aliases(new)
@@ -114,13 +114,13 @@ def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
             yield from _compare(name, before[name], now[name], successions.get(tool.name))
         elif name not in names:
             until = alias.get("removeAfter")
-            why = "no version was announced" if until is None else f"it was announced for removal after version {until}"
+            why = "its removal was unannounced" if until is None else f"its removal after {until} was announced"
             message = f"it no longer answers to `{name}`"
             yield _change(tool, "breaking", message, tool, None, f"callers must use `{tool.name}`; {why}")
     known = {tool.name for tool in old.tools}
     for name, (tool, _) in now.items():
         if name not in before and name not in known:
-            yield _change(tool, "compatible", f"it answers to `{name}`, too", None, tool)
+            yield _change(tool, "compatible", f"it also answers to `{name}`", None, tool)
 
 
 def _compare(
@@ -129,7 +129,7 @@ def _compare(
     now: tuple[ir.Tool, Mapping[str, Any]],
     succession: Succession | None,
 ) -> Iterator[Change]:
-    """Yield changes to an alias in both manifests; its tool may have been renamed."""
+    """Yield changes to an alias in both manifests. Its tool may have been renamed."""
     (old_tool, was), (tool, is_) = before, now
     step = {} if succession is None else succession.arguments
     expected = {old: step.get(new, new) for old, new in (was.get("arguments") or {}).items()}
@@ -139,7 +139,7 @@ def _compare(
     successor = old_tool.name if succession is None else succession.new.name
     if tool.name != successor:
         yield _change(
-            tool, "may break", f"`{name}` is an alias of it, and was one of `{old_tool.name}`", old_tool, tool
+            tool, "may break", f"`{name}` is now its alias, and was an alias of `{old_tool.name}`", old_tool, tool
         )
     elif (is_.get("arguments") or {}) != expected:
         yield _change(tool, "may break", f"as `{name}` it renames other arguments", old_tool, tool)

@@ -1,4 +1,4 @@
-"""Splits the difference between two schemas into independent edits, without classifying them."""
+"""Splits the difference between two schemas into independent edits. Other modules classify the edits."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ _CODES: Final = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"), "SW541"),
     **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef", "$id", "id", "$anchor", "$dynamicAnchor"), "SW543"),
 }
-"""The codes of keywords; all other keywords of a dialect have SW542."""
+"""The change code for each keyword. All other keywords in a dialect have SW542."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit of a schema.
+    """A schema edit.
 
     Attributes:
-        code: The code of the change.
-        where: The part of the instance (`address.city`, `tags[]`); empty for the whole instance.
+        code: The change code.
+        where: The part of the instance, such as `address.city` or `tags[]`. Empty for the whole instance.
         message: A description of the edit.
         old: The pointer in the old schema.
         new: The pointer in the new schema.
-        edited: The old schema with only this edit; None if the edit has no effect on validation.
-        opens: True if it declares a key that the old schema left open.
-        words: The changed texts for models, if the edit only changes texts.
+        edited: The old schema with only this edit. None if the edit has no effect on validation.
+        opens: True if the edit declares a key that the old schema left open.
+        words: The changed words for models, if they are the only change.
         deprecates: True if callers should stop using the part.
     """
 
@@ -65,7 +65,7 @@ class Edit:
 
 
 def find_edits(old: Json, new: Json, dialect: Dialect) -> list[Edit]:
-    """Return all edits from `old` to `new`, which have the same dialect."""
+    """Return all edits from `old` to `new`, which must have the same dialect."""
     return list(_Differ(old, new, dialect).compare_schemas(old, new, (), ""))
 
 
@@ -116,7 +116,7 @@ class _Differ:
         yield Edit(code, where, message, here, here, None, words=words, deprecates=deprecates)
 
     def _compare_values(self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str) -> Edit:
-        """Return one edit of `enum` and `const`, since one often replaces the other."""
+        """Return a single edit for `enum` and `const`, since one often replaces the other."""
         edited = self._old
         for keyword in _VALUES:
             if keyword in old or keyword in new:
@@ -129,7 +129,7 @@ class _Differ:
         return Edit("SW537", where, _describe_values(*allowed), old_at, new_at, edited)
 
     def _compare_inside(self, keyword: str, before: Any, after: Any, here: Pointer, where: str) -> Iterator[Edit]:
-        """Yield the edits inside a keyword's value if its old and new subschemas correspond."""
+        """Yield the edits in a keyword's value if its old and new subschemas correspond."""
         dialect = self._dialect
         if keyword in dialect.named and isinstance(before, dict) and isinstance(after, dict):
             if before.keys() == after.keys() and keyword != "dependencies":
@@ -149,7 +149,7 @@ class _Differ:
     def _compare_properties(
         self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str
     ) -> Iterator[Edit]:
-        """Yield edits of `properties` and `required` for each property."""
+        """Yield edits to `properties` and `required` for each property."""
         before, after = _to_mapping(old.get("properties")), _to_mapping(new.get("properties"))
         needed, needs = _to_names(old.get("required")), _to_names(new.get("required"))
         renamed = _find_renamings(before, after)
@@ -191,7 +191,7 @@ class _Differ:
                     yield Edit(code, path, message, (*at, "required"), (*at, "required"), edited)
 
     def _set_property(self, at: Pointer, name: str, schema: Any, *, required: bool, base: Any = ABSENT) -> Json:
-        """Return the old schema with one property set or removed in the object schema at `at`."""
+        """Return the old schema with one property of the object schema at `at` set or removed."""
 
         def change(here: dict[str, Json]) -> dict[str, Json]:
             properties = {key: value for key, value in _to_mapping(here.get("properties")).items() if key != name}
@@ -228,7 +228,7 @@ _HANDLED: Final = frozenset({"properties", "required", *_VALUES})
 
 
 def _describe(keyword: str, before: Any, after: Any, dialect: Dialect) -> tuple[str, str]:
-    """Return the code and the description of a changed keyword."""
+    """Return the code and description of a changed keyword."""
     old, new = _show(before), _show(after)
     change = f"`{keyword}` changed from {old} to {new}"
     if after is ABSENT:
@@ -256,7 +256,7 @@ def _describe_values(before: Any, after: Any) -> str:
         for words, values in (("no longer allowed", removed), ("now allowed", added))
         if values
     ]
-    return "; ".join(parts) or "the allowed values are in another order"
+    return "; ".join(parts) or "the order of the allowed values changed"
 
 
 def _describe_alternatives(keyword: str, before: Any, after: Any) -> str:
@@ -268,18 +268,18 @@ def _describe_alternatives(keyword: str, before: Any, after: Any) -> str:
         for verb, count in (("lost", removed), ("gained", added))
         if count
     ]
-    return f"`{keyword}` {' and '.join(parts) or 'lists its schemas in another order'}"
+    return f"`{keyword}` {' and '.join(parts) or 'changed the order of its schemas'}"
 
 
 def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Map old names to new names where exactly one removed property has the schema of exactly one new property."""
+    """Map old to new names where exactly one removed property has the same schema as exactly one new property."""
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
     renamings = {}
     for name in gone:
         twins = [other for other in new if _are_equal(before[name], after[other])]
         others = [other for other in gone if _are_equal(before[name], before[other])]
-        # A short schema is no evidence for a renaming.
+        # A short schema is not evidence of a rename.
         is_specific = isinstance(before[name], dict) and (
             "description" in before[name] or len(_to_json(before[name])) > 50
         )
@@ -289,17 +289,17 @@ def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
 
 
 def _is_left_open(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema accepts all values of undeclared keys."""
+    """Return whether a schema accepts any value for undeclared keys."""
     return _is_open(schema.get("additionalProperties", True)) and "patternProperties" not in schema
 
 
 def _find_applicator(schema: Mapping[str, Any], name: str, root: Json) -> str | None:
-    """Return the keyword with a schema of the same instance that describes a property, or None."""
+    """Return the keyword whose schema for the same instance describes a property, or None."""
     return next((keyword for keyword in _APPLICATORS if _describes(schema.get(keyword), name, root, 0)), None)
 
 
 def _describes(value: Any, name: str, root: Json, depth: int) -> bool:
-    """Return whether the schemas in a keyword's value describe a property of the same instance."""
+    """Return whether a keyword's schemas describe a property of the same instance."""
     if depth > _DEEPEST:
         return False
     if isinstance(value, str):
@@ -318,11 +318,11 @@ def _describes(value: Any, name: str, root: Json, depth: int) -> bool:
 
 _APPLICATORS: Final = ("anyOf", "oneOf", "allOf", "if", "then", "else", "$ref")
 _DEEPEST: Final = 12
-"""The maximum number of levels to search for a property."""
+"""The maximum depth to search for a property."""
 
 
 def _add_definitions(schema: Json, other: Json) -> Json:
-    """Add the missing definitions of another schema, so that the references of both resolve."""
+    """Add another schema's missing definitions, so that references in both schemas resolve."""
     if not isinstance(schema, dict) or not isinstance(other, dict):
         return schema
     combined = dict(schema)
@@ -338,7 +338,7 @@ def _add_definitions(schema: Json, other: Json) -> Json:
 
 
 def _change_at(root: Any, at: Pointer, change: Any) -> Any:
-    """Return a copy of `root` with the value at `at` changed."""
+    """Return a copy of `root` with a changed value at `at`."""
     if not at:
         return change(root if isinstance(root, dict | list) else {})
     if isinstance(root, list):
@@ -352,7 +352,7 @@ def _replace_absent(value: Any) -> Any:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a value, including names, since models read them."""
+    """Yield all strings in a value, including names, since models read them."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

@@ -1,4 +1,4 @@
-"""Compares state handles: their kinds, their lifetimes, and the use of their ids in tools."""
+"""Compares state handles: their kinds, their lifetimes, and the use of their IDs in tools."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SIDES: Final[Mapping[str, str]] = {"input": "accepts", "output": "returns"}
 
 
 def compare_kinds(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Yield changes to the declared kinds of handles."""
+    """Yield changes to the declared handle kinds."""
     before, after = ({handle.name: handle for handle in manifest.handles} for manifest in (old, new))
     declared = [manifest.document.get("handles") or {} for manifest in (old, new)]
     for name, kind in before.items():
         if name not in after:
-            why = "the ids of callers are no longer valid"
+            why = "callers' existing ids are no longer valid"
             yield Subject(f"handle `{name}`", kind.place).change(_CODE, "breaking", "the kind was removed", why)
     for name, kind in after.items():
         if name not in before:
@@ -50,21 +50,21 @@ def _compare_kind(subject: Subject, was: Mapping[str, Any], now: Mapping[str, An
             yield subject.at(key).change(_CODE, impact, describe_change(f"`{key}`", *shown), why)
     old, new = was.get("most", _MOST), now.get("most", _MOST)
     if old != new:
-        message = f"the limit for each principal changed from {old:,} to {new:,}"
+        message = f"the limit per principal changed from {old:,} to {new:,}"
         why = "existing handles remain, but no new ones can be created" if new < old else None
         yield subject.at("most").change(_CODE, "may break" if new < old else "compatible", message, why)
     if not are_same(was["state"], now["state"]):
-        why = "stored states that do not match the new schema are lost"
-        yield subject.at("state").change(_CODE, "may break", "the schema of its states changed", why)
+        why = "stored state that does not match the new schema is lost"
+        yield subject.at("state").change(_CODE, "may break", "its state schema changed", why)
 
 
 def compare_ids(tool: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield changes to the ids in a tool's schemas; `before` and `after` are the `handles` of its extension."""
+    """Yield changes to the IDs in a tool's schemas. `before` and `after` are its extension's `handles`."""
     for side, verb in _SIDES.items():
         was, now = (set((declared.get(side) or {}).values()) for declared in (before, after))
         for kind in sorted(now - was):
             breaks = side == "input"
-            why = "other texts are rejected" if breaks else None
+            why = "other strings are rejected" if breaks else None
             yield tool.change(_CODE, "may break" if breaks else "compatible", f"it now {verb} ids of `{kind}`", why)
         for kind in sorted(was - now):
             breaks = side == "output"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stubwright.diff.changes import Impact
 
 DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed", "sanitize": "text", "trusted": False}
-"""The values of absent keys; without limits, only the size of arguments is limited."""
+"""The values of absent keys. Only the argument size is limited by default."""
 
 ONCE_FOR: Final = "24h"
 """The default of `for` in `once`."""
@@ -30,7 +30,7 @@ _REFUSED: Final = "calls that were allowed may now be rejected"
 def _is_rate_as_wide(new: tuple[int, int], old: tuple[int, int]) -> bool:
     """Return whether the new rate admits every call that the old rate admits.
 
-    In a window of the new rate, the old rate admits its number for each of its own windows that overlap.
+    During one window of the new rate, the old rate admits its full count for each of its own windows that overlap it.
     """
     return new[0] >= old[0] * max(1, math.ceil(new[1] / old[1]))
 
@@ -50,7 +50,7 @@ _LIMITS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any, Any], boo
 
 
 def compare_policies(subject: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield changes to the policy of one tool, or of the default policy."""
+    """Yield changes to one tool's policy or the default policy."""
     for key in dict.fromkeys((*after, *before)):
         if key.startswith("x-") or are_same(before.get(key), after.get(key)):
             continue
@@ -67,16 +67,16 @@ def compare_policies(subject: Subject, before: Mapping[str, Any], after: Mapping
 
 
 def compare_result_budgets(subject: Subject, was: int | None, now: int | None) -> Iterator[Change]:
-    """Yield the change to the maximum tokens of results; None means no maximum."""
+    """Yield the change to the maximum tokens in a result. None means no maximum."""
     if was != now:
         is_less = now is not None and (was is None or now < was)
         message = describe_change("`budget.result`", was, now)
-        why = "whole results may now be cut or omitted" if is_less else None
+        why = "results may now be truncated or omitted" if is_less else None
         yield subject.at("result").change("SW520", "may break" if is_less else "compatible", message, why)
 
 
 def _classify_policy(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Return the impact of a new value of a key, and the reason."""
+    """Return the impact of a key's new value, and the reason."""
     if are_same(was, now) or key in ("redact", "trusted"):
         return "cosmetic", None
     if key in _LIMITS:
@@ -87,7 +87,7 @@ def _classify_policy(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
             why = "calls that need the server's store are now rejected while it is unavailable"
             return ("breaking", why) if closes else ("compatible", None)
         case "sanitize":
-            return "may break", "texts in results may change"
+            return "may break", "text in results may change"
         case "confirm":
             return _classify_confirmation(was, now)
         case "once":
@@ -97,7 +97,7 @@ def _classify_policy(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
 
 def _classify_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
     read, is_as_wide = _LIMITS[key]
-    if key == "maxArgumentBytes":  # its default is lower for tasks than for plain calls
+    if key == "maxArgumentBytes":  # the default is lower for tasks than for plain calls
         was, now = was or ARGUMENTS, now or TASK_ARGUMENTS
     if now is None:
         return "compatible", None
@@ -110,26 +110,26 @@ def _classify_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
 
 
 def _classify_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Classify a change of a confirmation: whether it is required, and what happens if the client cannot ask."""
+    """Classify a change to a confirmation: whether it is required, and what happens if the client cannot ask."""
     old, new = (_get_fallback(value) for value in (was, now))
     if old == new:
-        return "cosmetic", "the question before a call changed"
+        return "cosmetic", "the confirmation question changed"
     if new == "none" or (new == "allow" and old == "refuse"):
         return "compatible", None
     if new == "allow":
-        return "may break", "the user is now asked before a call"
-    return "may break", "calls of clients that cannot ask their user are now rejected"
+        return "may break", "the user must now confirm a call"
+    return "may break", "calls from clients that cannot ask their user are now rejected"
 
 
 def _classify_once(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Classify a change of `once`: whether clients can still rely on a single effect of repeated calls."""
+    """Classify a change to `once`: whether clients can still rely on repeated calls having a single effect."""
     if was is None:
         return "may break", "a call with the key of an earlier call now returns the first result, or is rejected"
     if now is None:
         return "breaking", "a repeated call now takes effect again"
     old, new = (once["key"] if isinstance(once["key"], str) else sorted(once["key"]) for once in (was, now))
     if old != new:
-        return "breaking", "calls with the same former key may now take effect again"
+        return "breaking", "calls with the same old key may now take effect again"
     before, after = (units.parse_duration(once.get("for", ONCE_FOR)) for once in (was, now))
     if after < before:
         return "breaking", "a call that is repeated later now takes effect again"
@@ -159,7 +159,7 @@ def _name_scopes(names: list[str]) -> str:
 
 
 def describe_change(subject: str, was: Any, now: Any) -> str:
-    """Describe the change of a value; None means that the value is absent."""
+    """Describe the change to a value. None means that the value is absent."""
     if was is None:
         return f"{subject} was added: {quote_value(now)}"
     if now is None:
@@ -168,5 +168,5 @@ def describe_change(subject: str, was: Any, now: Any) -> str:
 
 
 def quote_value(value: Any) -> str:
-    """Quote a value of a policy for a message."""
+    """Quote a policy value for a message."""
     return f"`{value if isinstance(value, str) else json.dumps(value)}`"

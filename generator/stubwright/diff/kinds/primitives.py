@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from stubwright.diff.kinds.tools import ManifestPair
 
 _ARGUMENT: Final = {"description": "SW501", "title": "SW502"}
-"""The texts of a prompt's arguments for models, and the codes of their changes."""
+"""The keys of a prompt argument that models read, with their change codes."""
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
-    """Yield all changes of resources, templates and prompts."""
+    """Yield all changes to resources, templates and prompts."""
     for section in vocabulary.PRIMITIVES:
         old, new = (
             {primitive.key: primitive for primitive in manifest.primitives[section]}
@@ -36,7 +36,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
                 yield subject.change("SW551", "compatible", f"a new {primitive.kind}")
         common = [name for name in old if name in new]
         if common != [name for name in new if name in old]:
-            yield Subject(section.name).change("SW503", "cosmetic", "they are listed in another order")
+            yield Subject(section.name).change("SW503", "cosmetic", "their order in the list changed")
         before, after = (tools.get_extensions(manifest, section) for manifest in (pair.old, pair.new))
         for name in new:
             if name in old:
@@ -44,7 +44,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def name_subject(primitive: ir.Primitive) -> str:
-    """Return the name of a primitive in messages."""
+    """Return a primitive's name for messages."""
     return f"{primitive.kind} `{primitive.key}`"
 
 

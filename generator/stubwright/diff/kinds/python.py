@@ -1,4 +1,4 @@
-"""Compares generated code for handlers, typed callers and users of models.
+"""Compares generated code for handlers, typed callers and model users.
 
 TypeScript callers have their own names and types.
 """
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from stubwright.pycode import Code
 
 Use: TypeAlias = Literal["input", "output", "both"]
-"""The use of a class: handlers read its instances, create them, or may do both."""
+"""The use of a class by handlers, which read its instances, create them, or both."""
 
 _HALVES = {"server": "server", "client": "client", "typescript": "TypeScript client"}
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
-    """Yield all changes of generated code."""
+    """Yield all changes to generated code."""
     yield from _compare_packages(pair.old, pair.new)
     emitted = pair.old.emit & pair.new.emit
     renamed = match_renamed_methods(pair.old.document, pair.new.document)
@@ -49,7 +49,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
         members = {before.get(was, was): after.get(now, now) for was, now in renamed.items()}
         surfaces = _describe(pair, "typescript", surface.describe_surface, surface.show_type, members)
         yield from _compare_clients(surfaces)
-        if emitted == {"typescript"}:  # otherwise, the classes of Python have the same names and changes
+        if emitted == {"typescript"}:  # otherwise the Python classes have the same names and changes
             yield from _compare_classes(surfaces)
             yield from _compare_named_types(surfaces)
 
@@ -69,7 +69,7 @@ def _describe(
 
 def _compare_packages(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
     package = Subject("package", Place(old.source), Place(new.source), "python")
-    for what, was, now in (("package", old.package, new.package), ("start of the classes", old.stem, new.stem)):
+    for what, was, now in (("package", old.package, new.package), ("class prefix", old.stem, new.stem)):
         if was != now:
             yield package.at("server").change("SW580", "breaking", f"the {what} changed from `{was}` to `{now}`")
     for half in sorted(old.emit - new.emit):
@@ -86,7 +86,7 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
         if not method.is_optional and (was is None or was.is_optional):
             old_name = next((was for was, now in surfaces.renamed.items() if now == name and was in old), None)
             remedy = f"rename `{old_name}`" if old_name else "`stubwright generate --stubs` writes a stub of it"
-            why = f"the server does not start without the method; {remedy}"
+            why = f"the server does not start without this method; {remedy}"
             yield subject.change("SW581", "breaking", "handlers must have this method", why)
         if was is not None and not _is_same_signature(was, method):
             message = f"its signature changed from `{_show_signature(was)}` to `{_show_signature(method)}`"
@@ -96,7 +96,7 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
     for name, removed in old.items():
         if name not in new and not removed.is_optional:
             why = surfaces.explain_renaming(name, new) or (
-                "nothing calls it any more, and its annotations may name classes that no longer exist"
+                "nothing calls it any more, and its annotations may refer to classes that no longer exist"
             )
             yield surfaces.get_subject(f"handler `{name}`", removed, None).change(
                 "SW582", "may break", "the method is no longer called", why
@@ -176,9 +176,9 @@ def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_fields(was: Class, now: Class, subject: Subject, surfaces: _SurfacePair) -> Iterator[Change]:
-    """Yield changes to the attributes of a class, except attributes inherited from an unchanged base."""
+    """Yield changes to a class's attributes, except those inherited from an unchanged base."""
     use = _get_use(now)
-    is_given = use == "input" and now.is_root  # callers pass its attributes to the method
+    is_given = use == "input" and now.is_root  # callers pass its attributes as method arguments
     if is_given and not surfaces.has_handlers:
         return
     is_free = is_given or (use == "output" and not surfaces.has_handlers)
@@ -198,7 +198,7 @@ def _compare_fields(was: Class, now: Class, subject: Subject, surfaces: _Surface
 
 
 def _compare_values(was: Class, now: Class, subject: Subject, surfaces: _SurfacePair) -> Iterator[Change]:
-    """Yield a change of the values in a class that is a mapping."""
+    """Yield a change to the value type of a mapping class."""
     before, after = (class_.values.text if class_.values is not None else None for class_ in (was, now))
     if before == after or (before is not None and after is not None and _is_same(before, after)):
         return
@@ -214,7 +214,7 @@ def _compare_values(was: Class, now: Class, subject: Subject, surfaces: _Surface
 def _compare_field(
     name: str, was: Field, now: Field, subject: Subject, use: Use, makers: str | None, surfaces: _SurfacePair
 ) -> Iterator[Change]:
-    """Yield changes to one attribute; `makers` is the help for code that creates instances, if there is any."""
+    """Yield changes to one attribute. `makers` is the help for code that creates instances, if any."""
     less, more = surfaces.compare(was.type, now.type)
     needed = was.default is not None and now.default is None
     if (less or more) and not (needed and less <= {"None", "undefined"} and not more):
@@ -238,7 +238,7 @@ def _compare_field(
 
 
 def _get_use(class_: Class) -> Use:
-    """Return the use of a class."""
+    """Return a class's use."""
     if class_.roles == {"output"}:
         return "output"
     return "input" if class_.roles <= {"input", "arguments", "variables"} else "both"
@@ -307,7 +307,7 @@ def _is_assignable(choice: str, others: frozenset[str]) -> bool:
 
 
 def _read_literals(choice: str) -> Iterator[object]:
-    """Yield the values of a `Literal`; none for other types."""
+    """Yield the values of a `Literal`, or none for other types."""
     match ast.parse(choice, mode="eval").body:
         case ast.Subscript(value=ast.Name(id="Literal"), slice=values):
             for value in values.elts if isinstance(values, ast.Tuple) else [values]:
@@ -315,7 +315,7 @@ def _read_literals(choice: str) -> Iterator[object]:
 
 
 _PROMOTIONS: Final = {"bool": ("int", "float"), "int": ("float",)}
-"""The classes that type checkers also accept: `int` is assignable to `float`, and `bool` to `int`."""
+"""The types that type checkers also accept for a type: `int` for `float`, and `bool` for `int`."""
 
 
 @lru_cache(maxsize=4096)
@@ -343,7 +343,7 @@ class _AlternativeSorter(ast.NodeTransformer):
 
 
 def _list_alternatives(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the alternatives of a union, which may nest to the left."""
+    """Yield the alternatives of a union, which can be nested on the left."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         yield from _list_alternatives(node.left)
         yield from _list_alternatives(node.right)
@@ -361,16 +361,16 @@ _Key: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _SurfacePair:
-    """Both surfaces of generated code.
+    """The old and new surfaces of generated code.
 
     Attributes:
         old: The old surface.
         new: The new surface.
-        forward: The new places of primitives and shared schemas, by old place.
-        back: The old places, by new place.
+        forward: The new locations of primitives and shared schemas, by old location.
+        back: The old locations, by new location.
         renamed: The new names of methods, by old name.
         side: The side of the changes.
-        show: Formats a type in the language of the callers.
+        show: Formats a type in the callers' language.
     """
 
     old: Surface
@@ -383,7 +383,7 @@ class _SurfacePair:
 
     @property
     def has_handlers(self) -> bool:
-        """True if handlers may read and create instances of the classes; only then do attributes have defaults."""
+        """True if handlers can read and create instances. Attributes have defaults only in that case."""
         return self.side == "python"
 
     def map_names(self, items: Iterable[_Sent]) -> Mapping[str, _Sent]:
@@ -391,17 +391,17 @@ class _SurfacePair:
         return {item.wire if self.side == "typescript" else item.name: item for item in items}
 
     def compare(self, old: Type, new: Type) -> tuple[frozenset[Code], frozenset[Code]]:
-        """Return the removed and the new alternatives of a type; both are empty for the same type."""
+        """Return the removed and the new alternatives of a type. Both are empty if the type is unchanged."""
         if _is_same(old.text, new.text) or self.show(old.text) == self.show(new.text):
             return frozenset(), frozenset()
         return _subtract(old, new), _subtract(new, old)
 
     def show_change(self, old: Type, new: Type) -> str:
-        """Describe the old and the new type as the end of a sentence."""
+        """Describe the old and new types, to complete a sentence."""
         return f"changed from `{self.show(old.text)}` to `{self.show(new.text)}`"
 
     def explain_new_type(self, use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
-        """Describe the code that a new type with `more` and without `less` alternatives may break."""
+        """Describe the code that a type with the alternatives `more` added and `less` removed may break."""
         if not more and not less:
             return None
         shown = quote(sorted(map(self.show, more or less)))
@@ -412,12 +412,12 @@ class _SurfacePair:
         return f"{makers[use]} it to {shown} must change"
 
     def explain_renaming(self, name: str, known: Collection[str]) -> str | None:
-        """Describe the new name of a removed method; None if it is unknown."""
+        """Describe a removed method's new name, or return None if it is unknown."""
         now = self.renamed.get(name)
         return f"it was renamed to `{now}`" if now is not None and now in known else None
 
     def get_subject(self, name: str, old: _Compared | None, new: _Compared | None) -> Subject:
-        """Return the subject of a part that exists on at least one side."""
+        """Return the subject for a part that exists on at least one side."""
         before = old.place if old is not None else None
         after = new.place if new is not None else None
         return Subject(
@@ -429,7 +429,7 @@ class _SurfacePair:
 
 
 def _find_places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
-    """Yield the place of each primitive and shared schema, with its section and its name or URI."""
+    """Yield the location of each primitive and shared schema, with its section and its name or URI."""
     for tool in manifest.tools:
         yield (vocabulary.TOOLS.name, tool.name), tool.place
     for primitive in (*manifest.resources, *manifest.templates, *manifest.prompts):

@@ -1,4 +1,4 @@
-"""Compares two schemas of a tool, question or state, and classifies each change.
+"""Compares the old and new schema of a tool, question or state, and classifies each change.
 
 A new input schema must accept all instances of the old one, and a new output schema only instances of the old one. A
 change is `compatible` if this is proved for the whole schema or for the edit, `breaking` if there is a counterexample,
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 Direction: TypeAlias = Literal["input", "output"]
 
 _STEPS: Final = 12_000
-"""The maximum number of steps to search for counterexamples in one comparison."""
+"""The step limit for the counterexample searches of one comparison."""
 
 _STEPS_FOR_BLAME: Final = 2_000
-"""The maximum number of steps to find the keyword that prevents a proof, for all changes of a comparison."""
+"""The step limit for finding the keywords that prevent proofs, for all changes in one comparison."""
 
 _EFFORT: Final = 1_000_000_000
-"""The limit on the proofs of one comparison, each of which costs the square of the schemas' total length."""
+"""The proof budget of one comparison. Each proof costs the square of the schemas' total length."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaComparison:
-    """The old and the new schema of one input or output."""
+    """The old and new schemas of one input or output."""
 
     subject: str
     direction: Direction
@@ -52,14 +52,14 @@ class SchemaComparison:
     _blame: Budget = field(default_factory=lambda: Budget(_STEPS_FOR_BLAME), init=False)
     _proofs: ProofMemory = field(default_factory=lambda: ProofMemory(_EFFORT), init=False)
     _culprits: list[str | None] = field(default_factory=list, init=False)
-    """The keyword that prevents a proof, after a search."""
+    """The keyword that prevents a proof, once searched for."""
 
     def compare(self) -> list[Change]:
-        """Return all changes, in the order of the schema."""
+        """Return all changes, in schema order."""
         return self._compare_formats() if are_same(self.old.wire, self.new.wire) else list(self._compare_edits())
 
     def _compare_formats(self) -> list[Change]:
-        """Compare equal schemas whose `format` may have another meaning."""
+        """Compare equal schemas in which the meaning of `format` may differ."""
         if self.old_formats == self.new_formats:
             return []
         old, new = self._get_validators()
@@ -82,7 +82,7 @@ class SchemaComparison:
             yield change
         moved = align(base, self.new.wire, dialect)
         if are_same(base, moved):
-            yield self._change("SW503", "", "it is written in another order", (), (), "cosmetic")
+            yield self._change("SW503", "", "only its order changed", (), (), "cosmetic")
             return
         # The reverse edit, applied to the new schema, removes the edit from it.
         undone = {(edit.new, edit.old): edit.edited for edit in edits.find_edits(moved, base, dialect)}
@@ -104,10 +104,10 @@ class SchemaComparison:
         if not (fits or is_shown or "breaking" in impacts):
             example = self._find_example(old, [new], [*self._find_hints(old, new), self.old.wire, self.new.wire])
             if example is not None:
-                message = "no edit alone is shown to break anything, but all of them together do"
+                message = "no single edit is known to break anything, but all edits together do"
                 yield self._change("SW545", "", message, (), (), "breaking", example)
             elif "may break" not in impacts:
-                message = "each edit is harmless alone, but it is not proved that all of them are harmless together"
+                message = "each edit alone is harmless, but it is not proved that all edits together are"
                 yield self._change("SW545", "", message, (), (), "may break")
 
     def _classify_edit(
@@ -120,7 +120,7 @@ class SchemaComparison:
         *,
         fits: bool,
     ) -> Change:
-        """Classify an edit; `others` is the new schema without it, if it can be undone."""
+        """Classify an edit. `others` is the new schema without it, if it can be undone."""
 
         def classify(impact: Impact, example: tuple[ir.Json] | None = None, why: str | None = None) -> Change:
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact, example, why)
@@ -130,7 +130,7 @@ class SchemaComparison:
                 classify("words" if edit.words else "compatible" if edit.deprecates else "cosmetic"), words=edit.words
             )
         edited = SchemaValidator(edit.edited, self.new_formats)
-        # An edit that removes the target of a `$ref` is not possible without other edits.
+        # An edit that removes a `$ref` target is impossible without other edits.
         is_possible = not edited.is_broken
         if fits or (is_possible and self._fits(base, edited)):
             if edit.code in ("SW532", "SW533") and self.direction == "input":
@@ -150,9 +150,9 @@ class SchemaComparison:
         return classify(self._impact(example), example)
 
     def _explain_harmless(self, change: Change, *, is_equal: bool) -> Change:
-        """Add the consequences of a compatible change, if they are not obvious."""
+        """Describe the consequences of a compatible change if they are not obvious."""
         if is_equal:
-            why = "both schemas accept the same values, so nothing changed for callers and handlers"
+            why = "both schemas accept the same values, so nothing changes for callers and handlers"
             return replace(change, help=change.help or why, is_equal=True)
         if change.code == "SW537" and self.direction == "output" and change.help is None:
             why = "results with other values are now rejected, so handlers must not return them; callers need no change"
@@ -172,15 +172,15 @@ class SchemaComparison:
         return SchemaValidator(self.old.wire, self.old_formats), SchemaValidator(self.new.wire, self.new_formats)
 
     def _is_decided(self, old: SchemaValidator, new: SchemaValidator) -> bool:
-        """Return whether the compatibility of the new schema is proved or disproved."""
+        """Return whether the new schema's compatibility is proved or disproved."""
         return self._fits(old, new) or self._find_example(old, [new], [], self._blame) is not None
 
     def _fits(self, old: SchemaValidator, new: SchemaValidator) -> bool:
-        """Return whether the new schema is proved to be compatible."""
+        """Return whether the new schema is provably compatible."""
         return self._proofs.covers(new, old) if self.direction == "input" else self._proofs.covers(old, new)
 
     def _is_equal(self, old: SchemaValidator, new: SchemaValidator) -> bool:
-        """Return whether a compatible new schema is proved to accept the same values."""
+        """Return whether a compatible new schema provably accepts the same values."""
         return self._proofs.covers(old, new) if self.direction == "input" else self._proofs.covers(new, old)
 
     def _find_hints(self, old: SchemaValidator, new: SchemaValidator) -> Sequence[Any]:
@@ -194,13 +194,13 @@ class SchemaComparison:
         hints: Sequence[Any],
         budget: Budget | None = None,
     ) -> tuple[ir.Json] | None:
-        """Return an instance that the old schema accepts and the others reject; for outputs, the reverse."""
+        """Return an instance that the old schema accepts and the others reject, or the reverse for outputs."""
         if self.direction == "input":
             return counterexample.find([old], others, hints, budget or self._budget)
         return counterexample.find(others, [old], hints, budget or self._budget)
 
     def _find_step(self, old: SchemaValidator, others: SchemaValidator, new: SchemaValidator) -> tuple[ir.Json] | None:
-        """Return an instance that shows the break of an edit that is applied after all `others`."""
+        """Return an instance that the edit breaks when it is applied after all `others`."""
         if self.direction == "input":
             return counterexample.find([old, others], [new], self._find_hints(others, new), self._budget)
         return counterexample.find([new], [others, old], self._find_hints(others, new), self._budget)
@@ -228,17 +228,15 @@ class SchemaComparison:
             )
             evidence = f"for example {counterexample.show(example[0])} {effect}"
         elif impact == "may break" and why is None:
-            hope = (
-                "everything that was accepted still is" if self.direction == "input" else "no new results are possible"
-            )
+            hope = "all old values are still accepted" if self.direction == "input" else "no new results are possible"
             if not self._culprits:
                 self._culprits.append(cause.find_culprit(*self._get_validators(), self._is_decided))
             culprit = self._culprits[0]
             if culprit:
                 because = f": `{culprit}` prevents a proof"
             else:
-                because = ": the search for an example took too long" if self._budget.steps <= 0 else ""
-            evidence = f"it is neither proved nor disproved that {hope}{because}"
+                because = ": the search for a counterexample took too long" if self._budget.steps <= 0 else ""
+            evidence = f"could not prove or disprove that {hope}{because}"
         noun = "argument" if self.direction == "input" else "result"
         part = f", {noun} `{where}`" if where else f", {noun}s" if self.direction == "input" else f", {noun}"
         return Change(
@@ -253,7 +251,7 @@ class SchemaComparison:
         )
 
     def _locate(self, schema: ir.Schema, pointer: Sequence[str | int], side: Literal[0, 1]) -> Place:
-        """Return the place of a part of a schema; bundled schemas are among the shared schemas."""
+        """Return the location of a part of a schema. Bundled schemas are located in the shared schemas."""
         if len(pointer) > 1 and pointer[0] in ("$defs", "definitions"):
             name = schema.shared.get(f"#/{pointer[0]}/{pointer[1]}")
             place = self.shared.get(name, (None, None))[side] if name is not None else None

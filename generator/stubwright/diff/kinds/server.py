@@ -29,19 +29,19 @@ _REFERENCES: Final[Mapping[ir.Refs, str]] = {
     "auto": "without references if that costs little",
 }
 _WORDS: Final = frozenset({"title", "description", "instructions"})
-"""The texts of a server for models."""
+"""A server's keys that models read."""
 
 
 def compare(
     pair: ManifestPair, old: Mapping[str, Any], new: Mapping[str, Any], files: tuple[str, str]
 ) -> Iterator[Change]:
-    """Yield all changes of the server.
+    """Yield all changes to the server.
 
     Args:
         pair: The manifests.
         old: The value of the old entry file.
         new: The value of the new entry file.
-        files: The paths of both, as in places.
+        files: The paths of both, as in source locations.
     """
 
     subject = Subject(_ABOUT, Place(files[0]), Place(files[1]))
@@ -75,11 +75,11 @@ def compare(
         yield subject.at("protocol").change("SW507", "cosmetic", "the oldest supported revision changed")
     shown = [bool((value.get("audit") or {}).get("arguments")) for value in (old, new)]
     if shown[0] != shown[1]:
-        message = f"audit records {'now' if shown[1] else 'no longer'} contain the values of arguments"
+        message = f"audit records {'now' if shown[1] else 'no longer'} contain argument values"
         yield subject.at("audit").change("SW509", "cosmetic", message)
     hints = [(value.get("client") or {}).get("hints", "trusted") for value in (old, new)]
     if hints[0] != hints[1]:
-        message = f"clients now treat the hints of tools as {hints[1]}"
+        message = f"clients now treat tool hints as {hints[1]}"
         yield all_tools.at("client").change("SW520", "cosmetic", message)
     wire = subject.at("wire")
     if pair.old.refs != pair.new.refs:
@@ -87,7 +87,7 @@ def compare(
         yield wire.change("SW507", "cosmetic", message)
     if pair.old.splits_types != pair.new.splits_types:
         how = "`anyOf`" if pair.new.splits_types else "lists"
-        message = f"several types of a value are sent as {how}; the schemas accept the same values"
+        message = f"a choice of types is sent as {how}; the schemas accept the same values"
         yield wire.change("SW507", "cosmetic", message)
     omits = [manifest.document.get("nulls") == "omitted" for manifest in (pair.old, pair.new)]
     if omits[0] != omits[1]:
@@ -102,7 +102,7 @@ def _compare_formats(subject: Subject, old: Settings, new: Settings) -> Iterator
         message = f"`format` is {'now asserted' if new['formats'] else 'no longer asserted'}"
         yield subject.at("formats").change("SW508", "cosmetic", message, listed if new["formats"] else None)
     if old["exact"] != new["exact"]:
-        message = f"texts that no type represents exactly are now {'rejected' if new['exact'] else 'accepted'}"
+        message = f"strings that no type represents exactly are now {'rejected' if new['exact'] else 'accepted'}"
         python = subject.at("python", "formats")
         yield python.change("SW508", "cosmetic", message, listed if new["exact"] else None)
 
@@ -131,12 +131,12 @@ def _compare_authorization(subject: Subject, was: Any, now: Any) -> Iterator[Cha
             if key == "requiredScopes":
                 yield from compare_policies(subject, {"scopes": was.get(key)}, {"scopes": now.get(key)})
             else:
-                why = "tokens that were accepted may now be rejected"
+                why = "previously accepted tokens may now be rejected"
                 yield subject.at(key).change("SW506", "may break", f"`auth.{key}` changed", why)
 
 
 def list_capabilities(manifest: ir.Manifest) -> frozenset[str]:
-    """Return the capabilities that the server of a manifest declares."""
+    """Return the capabilities that a manifest's server declares."""
     listed = {vocabulary.TOOLS: manifest.tools, **manifest.primitives}
     announced: set[str] = {section.capability for section, entries in listed.items() if entries}
     if manifest.skills:

@@ -1,4 +1,4 @@
-"""Finds rules of targets that the new manifest violates and the old one did not."""
+"""Finds target rules that the new manifest violates and the old one did not."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Change]:
-    """Yield a change for each tool and each rule of a target that is newly violated.
+    """Yield a change for each tool and each target rule that it newly violates.
 
     Args:
         pair: The two manifests.
-        names: The targets; if empty, the new manifest's, or else the portable target.
-        file: The new entry file, as in places.
+        names: The targets. By default, the new manifest's targets or, without any, the portable target.
+        file: The new entry file, as in source locations.
     """
     shared = {shared.name: shared.schema.place for shared in pair.new.shared}
     by_name = {tool.name: tool for tool in pair.new.tools}
@@ -36,7 +36,7 @@ def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Cha
                     "SW560",
                     "wire",
                     "breaking" if finding.rule.is_sure and not finding.rule.is_lossy else "may break",
-                    f"tool `{finding.tool}`" if finding.tool else "the list of tools",
+                    f"tool `{finding.tool}`" if finding.tool else "the tool list",
                     target_checks.describe(finding),
                     None,
                     target_checks.place(finding, file, by_name, shared),

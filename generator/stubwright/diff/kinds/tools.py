@@ -1,4 +1,4 @@
-"""Compares tools on the wire: their list, their descriptions and their schemas."""
+"""Compares tools on the wire: the list, the descriptions and the schemas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CAUTIOUS: Final[Mapping[str, bool]] = {hint.name: hint.default for hint in vocabulary.HINTS}
 _TASKS: Final[Mapping[str, Any]] = {"ttl": "1h", "pollInterval": "1s", "lease": "10s", "most": 100}
-"""The defaults of the manifest's `task`."""
+"""The defaults for the manifest's `task`."""
 
 _SUPPORT: Final[Mapping[tuple[str, str], tuple[Impact, str | None]]] = {
     ("forbidden", "optional"): ("compatible", None),
@@ -34,22 +34,23 @@ _SUPPORT: Final[Mapping[tuple[str, str], tuple[Impact, str | None]]] = {
 
 @dataclass(frozen=True)
 class ManifestPair:
-    """The old and the new manifest."""
+    """The old and new manifests."""
 
     old: ir.Manifest
     new: ir.Manifest
 
     def find_shared(self) -> dict[str, tuple[Place | None, Place | None]]:
-        """Return the place of each shared schema, in the old and in the new manifest."""
+        """Return the location of each shared schema in the old and new manifests."""
         old, new = (
             {schema.name: schema.schema.place for schema in manifest.shared} for manifest in (self.old, self.new)
         )
         return {name: (old.get(name), new.get(name)) for name in {**old, **new}}
 
     def match_renamed(self) -> dict[str, str]:
-        """Map old names to new names of renamed tools: exactly one new tool differs only in its name.
+        """Map the old names of renamed tools to their new names.
 
-        Tools whose old names are now aliases are not included.
+        A tool was renamed if exactly one new tool differs only in its name. Tools whose old names are now aliases are
+        not included.
         """
         old, new = ({tool.name: tool.definition for tool in manifest.tools} for manifest in (self.old, self.new))
         for succession in self.find_successions():
@@ -63,7 +64,7 @@ class ManifestPair:
         return aliases.find_successions(self.old, self.new)
 
     def list_both(self) -> list[tuple[ir.Tool, ir.Tool]]:
-        """Return the tools in both manifests, in the new manifest's order, including renamed tools; then aliases."""
+        """Return the tools in both manifests, in the new manifest's order with renamed tools, followed by aliases."""
         old = {tool.name: tool for tool in self.old.tools}
         names = {new: was for was, new in self.match_renamed().items()}
         pairs = [(old[was], tool) for tool in self.new.tools for was in [names.get(tool.name, tool.name)] if was in old]
@@ -71,7 +72,7 @@ class ManifestPair:
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
-    """Yield all changes of tools."""
+    """Yield all changes to tools."""
     renamed = pair.match_renamed()
     succeeded = {succession.old.name: succession for succession in pair.find_successions()}
     new_tools = {tool.name: tool for tool in pair.new.tools}
@@ -94,7 +95,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
             yield Subject(describe_subject(tool), None, tool.place).change("SW511", "compatible", "a new tool")
     yield from aliases.compare(pair.old, pair.new)
     if [name for name in old_names if name in new_tools] != [name for name in new_tools if name in old_names]:
-        yield Subject("tools").change("SW503", "cosmetic", "they are listed in another order")
+        yield Subject("tools").change("SW503", "cosmetic", "their order in the list changed")
     shared = pair.find_shared()
     before, after = (get_extensions(manifest, vocabulary.TOOLS) for manifest in (pair.old, pair.new))
     for old_tool, new_tool in pair.list_both():
@@ -105,7 +106,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def describe_subject(tool: ir.Tool) -> str:
-    """Return the name of a tool in messages."""
+    """Return a tool's name for messages."""
     return f"tool `{tool.name}`"
 
 
@@ -143,7 +144,7 @@ def _compare_tool(
 
 
 def compare_words(subject: Subject, key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Change:
-    """Return the change of a description or a title."""
+    """Return the change to a description or title."""
     code, message = ("SW501", "the description changed") if key == "description" else ("SW502", f"`{key}` changed")
     return subject.at(key).change_words(code, message, before.get(key), after.get(key))
 
@@ -164,9 +165,9 @@ def _compare_hints(annotations: Subject, old: Mapping[str, Any], new: Mapping[st
         was, now = (cautious if value is None else value for value in (before, after))
         words = f"`{key}` changed from {str(was).lower()} to {str(now).lower()}"
         if was == now:
-            yield subject.change("SW513", "cosmetic", f"`{key}` is written differently, but has the same meaning")
+            yield subject.change("SW513", "cosmetic", f"`{key}` is spelled differently, but means the same")
         elif now == cautious:
-            why = "clients that ran the tool without asking, or retried it, may now have to ask"
+            why = "clients that ran or retried the tool without asking may now have to ask"
             yield subject.change("SW513", "may break", words, why)
         else:
             yield subject.change("SW513", "compatible", words)
@@ -189,7 +190,7 @@ def _compare_headers(about: str, old: ir.Tool, new: ir.Tool) -> Iterator[Change]
         )
         if was != now:
             why = (
-                "clients with the old list mirror arguments in the old header, and a server of 2026-07-28 compares the "
+                "clients with the old list mirror arguments in the old header, and a 2026-07-28 server compares the "
                 "header with the argument"
             )
             message = describe_change(f"the header of the argument `{name}`", was, now)
@@ -207,7 +208,7 @@ def _compare_served(
     policy = [
         {
             key: own_policy.get(key, default_policy.get(key)) for key in {**own_policies[1], **own_policies[0]}
-        }  # the default applies where a key was removed
+        }  # the default applies to removed keys
         for own_policy, default_policy in zip(own_policies, all_tools, strict=True)
     ]
     yield from compare_policies(subject.at("policy"), policy[0], policy[1])
@@ -237,7 +238,7 @@ def _compare_task_limits(subject: Subject, before: Mapping[str, Any], after: Map
 def _compare_bindings(
     bindings: Subject, known: Container[str], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[Change]:
-    """Yield changes to the arguments that the server sets; `known` has the arguments that callers could send."""
+    """Yield changes to the arguments that the server sets. `known` contains the arguments that callers could send."""
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         subject = bindings.at(name)
@@ -252,14 +253,14 @@ def _compare_bindings(
             yield subject.change("SW523", "may break", f"`{name}` is no longer set by the server")
         elif _source(was) != _source(now):
             message = f"the source of `{name}` changed from {_source(was)} to {_source(now)}"
-            why = "a caller without the claim is rejected" if "claim" in now else "calls have another value"
+            why = "a caller without the claim is rejected" if "claim" in now else "calls use another value"
             yield subject.change("SW523", "may break", message, why)
         elif not are_same(was.get("local"), now.get("local")):
-            yield subject.change("SW523", "cosmetic", f"the source of the local user's `{name}` changed")
+            yield subject.change("SW523", "cosmetic", f"the local user's source of `{name}` changed")
 
 
 def _source(binding: Mapping[str, Any]) -> str:
-    """Return the source of an argument's value."""
+    """Describe the source of an argument's value."""
     if "claim" in binding:
         return f"the claim `{binding['claim']}`"
     if "env" in binding:
@@ -270,10 +271,10 @@ def _source(binding: Mapping[str, Any]) -> str:
 def compare_apis(
     entry_files: Subject, old: Mapping[str, Any], new: Mapping[str, Any], pair: ManifestPair
 ) -> Iterator[Change]:
-    """Yield changes to the APIs that tools call; an API has a place if the entry file declares it.
+    """Yield changes to the APIs that tools call. An API has a source location only if the entry file declares it.
 
     Args:
-        entry_files: The root of both entry files.
+        entry_files: The roots of both entry files.
         old: The `apis` of the old entry file.
         new: The `apis` of the new entry file.
         pair: The manifests.
@@ -293,7 +294,7 @@ def compare_apis(
 
 
 def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield changes to deprecations and of questions in an extension."""
+    """Yield changes to the deprecation and questions in an extension."""
     was, now = before.get("deprecated"), after.get("deprecated")
     if not are_same(was, now):
         impact: Impact = "cosmetic"
@@ -320,13 +321,13 @@ def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mappin
 
 
 def _suggest_replacement(tool: ir.Tool) -> str | None:
-    """Return advice about a removed tool; None if it was deprecated without a replacement."""
+    """Return advice about a removed tool, or None if it was deprecated without a replacement."""
     if tool.deprecated is None:
-        return "to let callers move first, keep it for a version, with `stubwright: {deprecated: {use: …}}`"
+        return "to let callers migrate first, keep it for one version with `stubwright: {deprecated: {use: …}}`"
     use = tool.deprecated.get("use")
     return f"it was deprecated; use `{use}`" if use else None
 
 
 def get_extensions(manifest: ir.Manifest, section: vocabulary.Section) -> dict[str, Mapping[str, Any]]:
-    """Return the `stubwright` of each entry of a list, by key."""
+    """Return the `stubwright` object of each list entry, by key."""
     return {entry[section.key]: entry.get("stubwright") or {} for entry in manifest.document.get(section.name) or ()}

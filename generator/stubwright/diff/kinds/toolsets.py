@@ -1,4 +1,4 @@
-"""Compares toolsets and the tools in them."""
+"""Compares toolsets and their tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def compare(pair: ManifestPair, files: tuple[str, str]) -> Iterator[Change]:
-    """Yield changes to toolsets and their contents; `files` are the two entry files."""
+    """Yield changes to toolsets and their contents. `files` are the two entry files."""
     before, after = pair.old.toolsets, pair.new.toolsets
     listed = {tool.name for tool in pair.new.tools}
     for name in {**before, **after}:

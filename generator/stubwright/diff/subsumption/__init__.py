@@ -1,1 +1,1 @@
-"""Proves that one schema accepts every instance of another schema."""
+"""Proves that one schema accepts every instance that another schema accepts."""

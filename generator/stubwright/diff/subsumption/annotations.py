@@ -33,5 +33,5 @@ def strip_annotations(schema: Json, dialect: Dialect) -> Json:
 
 
 def are_same(first: Json, second: Json) -> bool:
-    """Return whether two JSON values are the same, ignoring the order of keys; `1` and `1.0` are different."""
+    """Return whether two JSON values are the same except for key order. `1` and `1.0` differ."""
     return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)

@@ -1,4 +1,4 @@
-"""Finds the keyword that prevents the comparison of two schemas, by omitting keywords in turn."""
+"""Finds the keyword that prevents a comparison of two schemas, by omitting each keyword in turn."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _HARD: Final = (
     *("uniqueItems", "multipleOf", "anyOf", "allOf", "additionalProperties", "items", "maxProperties", "minProperties"),
     *("maxLength", "minLength", "enum", "const", "type", "required", "properties"),
 )
-"""Keywords, beginning with the hardest to compare."""
+"""Keywords, hardest to compare first."""
 
 
 def find_culprit(
     old: SchemaValidator, new: SchemaValidator, is_decided: Callable[[SchemaValidator, SchemaValidator], bool]
 ) -> str | None:
-    """Return the keyword without which the comparison is decided, or None."""
+    """Return the keyword whose removal makes the comparison decidable, or None."""
     for keyword in _HARD:
         if not (_has(old.schema, keyword) or _has(new.schema, keyword)):
             continue
@@ -39,7 +39,7 @@ def _has(schema: Json, keyword: str) -> bool:
 
 
 def _drop(schema: Any, keyword: str, *, is_named: bool = False) -> Any:
-    """Return the schema without a keyword, but with properties of that name."""
+    """Remove a keyword from a schema, but keep properties with that name."""
     if isinstance(schema, list):
         return [_drop(inner, keyword) for inner in schema]
     if not isinstance(schema, dict):

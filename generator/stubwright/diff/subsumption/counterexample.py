@@ -1,6 +1,6 @@
 """Searches for an instance that one schema accepts and another rejects.
 
-The search is short and deterministic; failing to find an instance proves nothing.
+The search is short and deterministic. Failure to find an instance proves nothing.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _ROUNDS: Final = (400, 4_000)
 """The step limits for each depth and hint, in rounds."""
 
 _LEVELS: Final = (2, 4, 10)
-"""The depths of the instances, beginning with flat ones, since a recursive reference could use all steps."""
+"""The instance depths to try, shallowest first, since a recursive reference could use up all steps."""
 
 
 def find(
     accepting: Sequence[SchemaValidator], rejecting: Sequence[SchemaValidator], hints: Sequence[Json], budget: Budget
 ) -> tuple[Json] | None:
-    """Return a value that all of `accepting` accept and all of `rejecting` reject, in a tuple.
+    """Search for a value that every schema in `accepting` accepts and every schema in `rejecting` rejects.
 
-    Return None if no value is found within the budget.
+    Returns it in a one-element tuple, or None if none is found within the budget.
     """
     whole = (
         *(Subschema(validator.schema, validator) for validator in accepting),
@@ -53,7 +53,7 @@ def find(
                 accepted = all(validator.accepts(value) for validator in accepting)
                 if accepted and not any(validator.accepts(value) for validator in rejecting):
                     return (value,)
-            if not search.is_cut:  # more levels would find the same values
+            if not search.is_cut:  # a deeper search would find the same values
                 complete.add(place)
             if search.steps <= 0:
                 unfinished.append((levels, place))
@@ -68,6 +68,6 @@ def _list_values(group: Group, search: Search) -> Iterator[Json]:
 
 
 def show(value: Json, limit: int = 160) -> str:
-    """Format an instance for a message: JSON on one line, truncated if it is long."""
+    """Format an instance for a message as one line of JSON, truncated if it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

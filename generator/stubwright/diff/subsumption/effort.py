@@ -1,6 +1,6 @@
-"""Estimates the cost of a proof in `jsonschema-rs`, which multiplies out the alternatives of a schema.
+"""Estimates the cost of a proof in `jsonschema-rs`, which multiplies out a schema's alternatives.
 
-The library has no time limit: seven conditionals in one `allOf` take seconds, without a result. The estimate depends
+The library has no time limit: seven conditionals in one `allOf` take seconds and give no result. The estimate depends
 only on the schema, so that results are the same on every machine.
 """
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.instances.parts import SchemaValidator
 
 _MOST: Final = 63
-"""The maximum number of cases of a schema that the library proves within a second."""
+"""The maximum number of cases in a schema, which the library proves within a second."""
 
 _FEW: Final = 16
-"""The maximum number of cases of a part whose cost is negligible."""
+"""The maximum number of cases in a part with negligible cost."""
 
 _DEEPEST: Final = 20
 
@@ -30,7 +30,7 @@ def is_costly(validator: SchemaValidator) -> bool:
     total = 0
     for _, schema in dialects.iterate_subschemas(validator.schema, validator.dialect):
         factors = _list_factors(schema, validator.targets, 0)
-        cases = _multiply(factors) if len(factors) > 1 else 1  # a single union is not multiplied
+        cases = _multiply(factors) if len(factors) > 1 else 1  # the library does not multiply a single union
         total += cases if cases > _FEW else 0
         if total > _MOST:
             return True
@@ -38,7 +38,7 @@ def is_costly(validator: SchemaValidator) -> bool:
 
 
 def _list_factors(schema: Json, targets: Mapping[str, Json], depth: int) -> list[int]:
-    """Return the numbers of alternatives of the parts that apply to the same instance, without ones."""
+    """Return the alternative counts of the parts that apply to the same instance, omitting counts of 1."""
     if not isinstance(schema, dict) or depth > _DEEPEST:
         return []
 
@@ -62,7 +62,7 @@ def _list(value: Json) -> list[Json]:
 
 
 def _multiply(factors: Sequence[int]) -> int:
-    """Return the product, limited to `_MOST + 1`."""
+    """Return the product, capped at `_MOST + 1`."""
     product = 1
     for factor in factors:
         product = min(product * factor, _MOST + 1)

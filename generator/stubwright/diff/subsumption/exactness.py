@@ -1,4 +1,4 @@
-"""Proofs about formats that only accept values that Python represents exactly (`python: {formats: strict}`)."""
+"""Proofs about formats that accept only values that Python represents exactly (`python: {formats: strict}`)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PATTERN: Final = (
     "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"  # RFC 4648, section 4
 )
 _NOT_MONOTONE: Final = frozenset({"not", "if", "oneOf", "contains", "unevaluatedItems", "unevaluatedProperties"})
-"""Keywords with which a schema may accept more although a part of it accepts less."""
+"""Non-monotone keywords: narrowing their subschema can widen the whole schema."""
 
 
 def widen(schema: Json, dialect: Dialect, *, asserts_all: bool) -> Json:
-    """Return a schema with ordinary formats that accepts all instances of a schema with exact formats, and more.
+    """Return a schema with ordinary formats that accepts at least the instances of one with exact formats.
 
-    Formats without types stay if `asserts_all`. Base64 becomes a pattern, which is exact.
+    If `asserts_all` is true, formats without types stay. Base64 becomes a pattern, which is exact.
     """
     if not isinstance(schema, dict):
         return schema
@@ -40,10 +40,10 @@ def widen(schema: Json, dialect: Dialect, *, asserts_all: bool) -> Json:
 
 
 def prevents_proof(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
-    """Return whether widening may hide an incompatibility, so that a proof holds only for the widened schemas.
+    """Return whether widening can hide an incompatibility, so that a proof holds only for the widened schemas.
 
-    This is the case if only `wide` is exact, or if only `narrow` is exact and has a keyword that is not monotone. If
-    both are exact, it is the case if a constant matches a format inexactly. Formats without types do not matter.
+    It can if only `wide` is exact, if only `narrow` is exact and has a non-monotone keyword, or if both are exact and a
+    constant matches a format inexactly. Formats without types do not matter.
     """
     are_exact = [get_settings(validator.formats)["exact"] for validator in (wide, narrow)]
     keywords = [(key, value) for validator in (wide, narrow) for key, value in _list_keywords(validator.schema)]
@@ -61,7 +61,7 @@ def _is_text(value: Json) -> bool:
 
 
 def _is_inexact(text: str) -> bool:
-    """Return whether a string matches a format whose type does not represent it exactly."""
+    """Return whether a string matches a format whose type cannot represent it exactly."""
     from stubwright_runtime.schema.exact_formats import fits, is_valid
 
     return any(is_valid(form, text) and not fits(form, text) for form in _TYPED)

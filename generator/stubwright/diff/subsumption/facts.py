@@ -1,8 +1,8 @@
 """Derives facts about an instance from the keywords of a schema that it matches or violates.
 
 A claim is a schema that an instance matches or violates. It implies facts about the instance: its types, bounds, keys
-and items, and claims about these. The facts may be weaker than the claim, but never stronger (JSON Schema 2020-12, Core
-10 and 11, Validation 6).
+and items, and claims about its parts. The facts can be weaker than the claim, but never stronger (JSON Schema 2020-12,
+Core 10 and 11, Validation 6).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 KINDS: Final = frozenset({"null", "boolean", "integer", "fraction", "string", "array", "object"})
-"""The types of instances: a `fraction` is a number that is not an `integer`."""
+"""The instance types. A `fraction` is a number that is not an `integer`."""
 
 _NUMBERS: Final = frozenset({"integer", "fraction"})
 KINDS_OF_KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
@@ -34,12 +34,12 @@ _WITHOUT_MEANING: Final = frozenset(
     | {"$schema", "$id", "id", "$vocabulary", "$defs", "definitions"}
     | {"then", "else", "minContains", "maxContains", "exclusiveMinimum", "exclusiveMaximum"}
 )
-"""Keywords that assert nothing, or only with other keywords; except in draft-04, the two bounds are assertions."""
+"""Keywords that assert nothing, or only with others. Except in draft-04, the two bounds are assertions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A schema that an instance matches (`holds`) or violates; `side` is the number of its document."""
+    """A schema that an instance matches (`holds`) or violates. `side` is the index of its document."""
 
     schema: Json = field(compare=False, hash=False)
     side: int
@@ -47,17 +47,17 @@ class Claim:
     text: str
 
     def derive(self, schema: Json, *, holds: bool | None = None) -> Claim:
-        """Return a claim about another schema of the same document."""
+        """Return a claim about another schema in the same document."""
         return make_claim(schema, self.side, holds=self.holds if holds is None else holds)
 
     @property
     def negation(self) -> Claim:
-        """The claim that is true if this one is not."""
+        """The claim that is true if this one is false."""
         return Claim(self.schema, self.side, not self.holds, self.text)
 
 
 def make_claim(schema: Json, side: int, *, holds: bool) -> Claim:
-    """Return a claim; a schema without references does not depend on its document."""
+    """Return a claim. A schema without references does not depend on its document."""
     text = json.dumps(schema, sort_keys=True)
     return Claim(schema, side if '"$ref"' in text else -1, holds, text)
 
@@ -71,7 +71,7 @@ class IsOfKind:
 
 @dataclass(frozen=True, slots=True)
 class KeywordFact:
-    """A keyword without subschemas is fulfilled or violated by an instance of its type."""
+    """An instance of the keyword's type fulfils or violates a keyword without subschemas."""
 
     keyword: str
     value: Any
@@ -87,7 +87,7 @@ class OneOfValues:
 
 @dataclass(frozen=True, slots=True)
 class EachItem:
-    """If the instance is an array, its first items match the claims of `prefix`, and the others match `rest`."""
+    """If the instance is an array, its first items match the claims in `prefix`, and the others match `rest`."""
 
     prefix: Sequence[Claim]
     rest: Claim | None
@@ -95,7 +95,7 @@ class EachItem:
 
 @dataclass(frozen=True, slots=True)
 class SomeItem:
-    """An item matches a claim: the item at `start` (`is_exact`), or an item from there on."""
+    """An item matches a claim: the item at `start` if `is_exact`, otherwise an item at or after it."""
 
     start: int
     is_exact: bool
@@ -104,7 +104,7 @@ class SomeItem:
 
 @dataclass(frozen=True, slots=True)
 class EachMember:
-    """If the instance is an object, its values match these claims by key, as in JSON Schema."""
+    """If the instance is an object, its values match the claims for their keys, as in JSON Schema."""
 
     named: Mapping[str, Claim]
     patterns: Mapping[str, Claim]
@@ -113,7 +113,7 @@ class EachMember:
 
 @dataclass(frozen=True, slots=True)
 class SomeMember:
-    """A value matches a claim: the value of the key `name`, or of a key that the other fields restrict."""
+    """A value matches a claim: the value at the key `name`, or at a key that the other fields restrict."""
 
     name: str | None = None
     pattern: str | None = None
@@ -145,7 +145,7 @@ class SomeName:
 
 @dataclass(frozen=True, slots=True)
 class Disjunction:
-    """All facts of at least one alternative are true."""
+    """All facts in at least one alternative are true."""
 
     alternatives: Sequence[Facts]
 
@@ -203,7 +203,7 @@ def list_facts(claim: Claim, dialect: Dialect, *, asserts_formats: bool) -> Fact
 
 
 def _list_keywords(schema: Mapping[str, Any], dialect: Dialect, *, asserts_formats: bool) -> list[str]:
-    """Return the assertions of a schema, one keyword for each group of related keywords."""
+    """Return a schema's assertions, one keyword for each group of related keywords."""
     if "$ref" in schema and dialect.reference_hides_siblings:
         return ["$ref"]
     ignored = _WITHOUT_MEANING if dialect.name == "draft-04" else _WITHOUT_MEANING - _EXCLUSIVE
@@ -272,7 +272,7 @@ def _fulfil(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dial
 
 
 def _violate(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dialect) -> Iterator[Facts]:
-    """Yield the facts of each possible violation of a keyword; `()` is an unknown violation."""
+    """Yield the facts for each possible violation of a keyword. `()` is an unknown violation."""
     value: Any = schema.get(keyword)
     match keyword:
         case "$ref":

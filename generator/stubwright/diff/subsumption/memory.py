@@ -1,6 +1,6 @@
-"""Caches the proofs of one comparison, and limits their total cost.
+"""Caches the proofs in one comparison, and limits their total cost.
 
-The cost is estimated from the sizes of the schemas, so that a comparison has the same result on every machine.
+The cost is estimated from the schema sizes, so that a comparison has the same result on every machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Answer = TypeVar("_Answer")
 class ProofMemory:
     """The results of proofs about pairs of schemas.
 
-    `effort` is the remaining budget: each proof costs the square of the total length of its schemas. The first proof is
+    `effort` is the remaining budget. Each proof costs the square of its schemas' total length. The first proof is
     always tried.
     """
 
@@ -35,11 +35,11 @@ class ProofMemory:
     _rejected: dict[_Key, tuple[Json, ...]] = field(default_factory=dict)
 
     def covers(self, wide: SchemaValidator, narrow: SchemaValidator) -> bool:
-        """Return whether `wide` is proved to accept every instance of `narrow`."""
+        """Return whether `wide` provably accepts every instance of `narrow`."""
         return self._recall(self._covered, wide, narrow, covers, otherwise=False)
 
     def find_rejected(self, wide: SchemaValidator, narrow: SchemaValidator) -> tuple[Json, ...]:
-        """Return at most one schema of instances that `narrow` accepts and `wide` rejects, as a hint."""
+        """Return at most one schema for instances that `narrow` accepts and `wide` rejects, as a hint."""
 
         def find(wide: SchemaValidator, narrow: SchemaValidator) -> tuple[Json, ...]:
             hint = find_rejected(wide, narrow)

@@ -1,4 +1,4 @@
-"""Normalizes meaningless orders in schemas: of `enum`, `type`, `required`, and of alternatives."""
+"""Normalizes order where it has no meaning in schemas: in `enum`, `type`, `required` and alternatives."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _NAMED: Final = frozenset({"$defs", "definitions"})
 
 
 def align(old: Json, new: Json, dialect: Dialect) -> Json:
-    """Return the new schema in the order of the old schema where order has no meaning."""
-    # A reference such as `#/anyOf/1` would refer to another alternative after a move.
+    """Return the new schema in the old schema's order if the order has no meaning."""
+    # After a move, a reference such as `#/anyOf/1` would refer to another alternative.
     return _Aligner(dialect, may_move_alternatives=not any(map(_counts_alternatives, (old, new)))).align_schema(
         old, new
     )
@@ -40,7 +40,7 @@ class _Aligner:
         self._moved = _ALTERNATIVES if may_move_alternatives else frozenset[str]()
 
     def align_schema(self, old: Json, new: Json) -> Json:
-        """Return the new schema in the order of the old schema."""
+        """Return the new schema in the old schema's order."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return new
         return {keyword: self._align_value(keyword, old.get(keyword), value) for keyword, value in new.items()}
@@ -64,7 +64,7 @@ class _Aligner:
         return new
 
     def _to_canonical_text(self, schema: Json) -> str:
-        """Return a text that is equal for schemas that only differ in meaningless orders."""
+        """Return a string that is equal for schemas that differ only in meaningless order."""
         return _to_text(self._sort(schema))
 
     def _sort(self, schema: Json) -> Json:
@@ -83,9 +83,9 @@ class _Aligner:
 
 
 def _match(old: Sequence[str], new: Sequence[str]) -> list[int]:
-    """Return the indexes of new entries in the order of the equal old entries.
+    """Return the indexes of the new entries in the order of the equal old entries.
 
-    Other new entries take the places of removed entries.
+    Other new entries fill the positions of removed entries.
     """
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, text in enumerate(new):

@@ -1,7 +1,7 @@
-"""Proves that a regular expression matches every text that another one matches.
+"""Proves that a regular expression matches every string that another one matches.
 
-A pattern of one character class (`.`, `[a-z]`, `\\S+`) matches each text with such a character (ECMA-262, 22.2), so a
-pattern that requires one of these characters implies it. Other patterns are compared as text.
+A pattern with a single character class (`.`, `[a-z]`, `\\S+`) matches every string that contains such a character
+(ECMA-262, 22.2), so a pattern that requires one of these characters implies it. Other patterns are compared as text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _UnreadableError(Exception):
 
 
 def implies(pattern: str, other: str) -> bool:
-    """Return whether `other` is proved to match every text that `pattern` matches."""
+    """Return whether `other` provably matches every string that `pattern` matches."""
     if pattern == other:
         return True
     wanted = _read_single_class(other)
@@ -39,7 +39,7 @@ def implies(pattern: str, other: str) -> bool:
 
 @lru_cache(256)
 def _read_single_class(pattern: str) -> _Ranges | None:
-    """Return the characters of a pattern that is a single class; None for other patterns."""
+    """Return the characters of a pattern that is a single class, or None for other patterns."""
     reader = _Reader(pattern)
     try:
         ranges = reader.read_class()
@@ -50,7 +50,7 @@ def _read_single_class(pattern: str) -> _Ranges | None:
 
 @lru_cache(256)
 def _list_required(pattern: str) -> tuple[_Ranges, ...]:
-    """Return character classes such that every match has a character of each."""
+    """Return character classes such that every match contains a character from each."""
     if len(pattern) > _LARGEST_PATTERN:
         return ()
     reader = _Reader(pattern)
@@ -69,7 +69,7 @@ class _Reader:
     at: int = 0
 
     def read_alternatives(self, depth: int) -> tuple[_Ranges, ...]:
-        """Parse `a|b`, and return the required classes; for several alternatives, a union of one class of each."""
+        """Parse `a|b`, and return the required classes: for several alternatives, a union of one class from each."""
         if depth > _DEEPEST:
             raise _UnreadableError
         alternatives = [self._read_sequence(depth)]
@@ -99,7 +99,7 @@ class _Reader:
             return ()
         if not self._accept("("):
             return (self.read_class(),)
-        # For look-arounds, the validator uses another engine; there, `.` and `\d` have other meanings.
+        # For look-arounds, the validator uses another engine, where `.` and `\d` have other meanings.
         if self._accept("?") and not self._accept(":"):
             raise _UnreadableError
         required = self.read_alternatives(depth + 1)

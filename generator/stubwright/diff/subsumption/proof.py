@@ -1,6 +1,6 @@
-"""Proves JSON Schema subsumption: that a schema accepts every instance of another schema.
+"""Proves JSON Schema subsumption: a schema accepts every instance of another schema.
 
-Every proof is sound, but not every true statement is proved. Most proofs come from `jsonschema-rs`, whose validator
+Every proof is sound, but not every true statement can be proved. Most proofs come from `jsonschema-rs`, whose validator
 also validates calls. This package adds comparisons across dialects, and proofs by cases if the library is undecided.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _BACKTRACKS: Final = 100_000
-"""The limit in generated servers, so that both give the same results."""
+"""The limit that generated servers use, so that both give the same results."""
 
 _FAILURES: Final = (
     CanonicalizationError,
@@ -42,17 +42,17 @@ class SchemaValidator(parts.SchemaValidator):
 
     @cached_property
     def canonical(self) -> CanonicalSchema | None:
-        """The canonical schema of the library; None if it is unsupported or too costly."""
+        """The library's canonical schema. None if it is unsupported or too costly."""
         return None if self.is_costly else _canonicalize(self.schema, asserts=self.formats == "assert")
 
     @cached_property
     def is_costly(self) -> bool:
-        """True if the library may take too long."""
+        """True if the library might take too long."""
         return effort.is_costly(self)
 
     @cached_property
     def asserted(self) -> SchemaValidator:
-        """The schema with ordinary instead of exact formats."""
+        """The schema with ordinary formats instead of exact ones."""
         settings = get_settings(self.formats)
         if not settings["exact"]:
             return self
@@ -60,7 +60,7 @@ class SchemaValidator(parts.SchemaValidator):
 
 
 def covers(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
-    """Return whether `wide` is proved to accept every instance of `narrow`."""
+    """Return whether `wide` provably accepts every instance of `narrow`."""
     if exactness.prevents_proof(wide, narrow):
         return False
     wide, narrow = map(_merge_exclusive, make_comparable(wide.asserted, narrow.asserted))
@@ -111,7 +111,7 @@ def _merge_exclusive(validator: SchemaValidator) -> SchemaValidator:
 
 
 def find_rejected(wide: SchemaValidator, narrow: SchemaValidator) -> Json | None:
-    """Return a schema of the instances that `narrow` accepts and `wide` rejects, as a hint, or None."""
+    """Return a schema for instances that `narrow` accepts and `wide` rejects, as a hint, or None."""
     wide, narrow = map(_merge_exclusive, make_comparable(wide.asserted, narrow.asserted))
     if wide.canonical is None or narrow.canonical is None:
         return None
@@ -141,7 +141,7 @@ def _covers(wide: CanonicalSchema, narrow: CanonicalSchema) -> Containment:
 
 
 def _is_proved_by_cases(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
-    """Return whether `wide` covers `narrow` because each case in which it does not is contradictory."""
+    """Return whether `wide` covers `narrow` because every case in which it does not is contradictory."""
     dialect = wide.dialect
     if dialect is not narrow.dialect or wide.formats != narrow.formats:
         return False

@@ -1,7 +1,7 @@
 """Proves by cases (a tableau) that no instance matches some schemas and violates others.
 
-The facts that follow from the claims are split until each case is contradictory: in types, values, bounds, lengths,
-keys or items. A recursive claim is refuted by induction over the depth of instances: the smallest instance would
+The facts that follow from the claims are split into cases until each one is contradictory in types, values, bounds,
+lengths, keys or items. A recursive claim is refuted by induction over the instance depth: the smallest instance would
 contain a smaller one. The proof fails after a fixed number of steps.
 """
 
@@ -51,22 +51,22 @@ _DEEPEST: Final = 40
 """The maximum depth of cases and parts in a proof."""
 
 _UNASSUMED: Final = 1 << 30
-"""The level of a proof without assumptions about the levels above it."""
+"""The level of a proof that makes no assumptions about the levels above it."""
 
 _WIDEST: Final = 20
-"""The maximum number of integers between two bounds to try individually."""
+"""The maximum number of integers to try individually between two bounds."""
 
 _MOST_PATTERNS: Final = 4
-"""The maximum number of patterns for which to distinguish whether an unknown key matches."""
+"""The maximum number of patterns for which to split cases by whether an unknown key matches."""
 
 _EXACT: Final = 2**53
 """Smaller integers are the same in all validators."""
 
 
 def is_refuted(fitted: Json, violated: Json, dialect: Dialect, formats: Formats) -> bool:
-    """Return whether it is proved that no instance matches `fitted` and violates `violated`.
+    """Return whether provably no instance matches `fitted` and violates `violated`.
 
-    Both are complete documents of `dialect` without annotations.
+    Both are complete `dialect` documents without annotations.
     """
     documents = (fitted, violated)
     if any(map(_has_other_bases, documents)):
@@ -78,7 +78,7 @@ def is_refuted(fitted: Json, violated: Json, dialect: Dialect, formats: Formats)
 
 
 def _has_other_bases(schema: Json, *, is_root: bool = True) -> bool:
-    """Return whether references may resolve to other targets than pointers from the root."""
+    """Return whether references may resolve to targets other than pointers from the root."""
     if isinstance(schema, list):
         return any(_has_other_bases(inner, is_root=False) for inner in schema)
     if not isinstance(schema, dict):
@@ -108,17 +108,17 @@ class _Case:
     open: tuple[Disjunction, ...] = ()
 
     def copy(self) -> _Case:
-        """Return an independent case."""
+        """Return an independent copy of the case."""
         return _Case(*(getattr(self, name) for name in self.__slots__))
 
     def read(self, keyword: str, *, holds: bool) -> list[Any]:
-        """Return the fulfilled or the violated values of a keyword."""
+        """Return a keyword's fulfilled or violated values."""
         return [json.loads(text) for word, text, is_met in self.plain if word == keyword and is_met == holds]
 
 
 @dataclass
 class _Refutation:
-    """The refutation of a pair of documents, with cached results and the remaining steps."""
+    """A refutation of two documents, with cached results and the remaining steps."""
 
     documents: tuple[Json, Json]
     dialect: Dialect
@@ -132,10 +132,10 @@ class _Refutation:
     _validators: dict[tuple[str, int], CompiledSchema | None] = field(default_factory=dict)
 
     def refute(self, claims: Sequence[Claim]) -> int | None:
-        """Refute claims about an instance or a part of it.
+        """Refute claims about an instance or part of it.
 
         Returns:
-            The highest level of a refutation that the proof assumes; None if there is no proof.
+            The highest level of a refutation that the proof assumes, or None without a proof.
         """
         key = frozenset(claims)
         if key in self._refuted:
@@ -156,7 +156,7 @@ class _Refutation:
         return lowest
 
     def _add(self, case: _Case, facts: Facts) -> bool:
-        """Add facts to a case; return whether it is still possible."""
+        """Add facts to a case. Return whether it is still possible."""
         pending: list[Fact] = [*facts]
         while pending:
             self.steps -= 1
@@ -217,7 +217,7 @@ class _Refutation:
         return list_facts(claim, self.dialect, asserts_formats=settings["formats"])
 
     def _is_possible(self, case: _Case) -> bool:
-        """Return whether a case is possible by its types, values and keys."""
+        """Return whether a case's types, values and keys allow any instance."""
         if case.values is not None:
             case.kinds &= self._list_kinds(case.values)
         missing = {member.name for member in case.some_members if member.name is not None} & case.absent
@@ -231,7 +231,7 @@ class _Refutation:
         return kinds
 
     def _close(self, case: _Case) -> int | None:
-        """Refute a case, or each of its alternatives; see `refute`."""
+        """Refute a case or each of its alternatives. See `refute`."""
         if self.depth >= _DEEPEST:
             return None
         self.depth += 1
@@ -280,7 +280,7 @@ class _Refutation:
         return False
 
     def _compile(self, claim: Claim) -> CompiledSchema | None:
-        """Return a validator of a claim's schema, or None if it cannot be compiled."""
+        """Return a validator for a claim's schema, or None if it does not compile."""
         key = claim.text, claim.side
         if key not in self._validators:
             self._validators[key] = self._make_validator(claim)
@@ -301,7 +301,7 @@ class _Refutation:
             return None
 
     def _contradict(self, case: _Case) -> int | None:
-        """Refute a case by its facts, for each possible type of the instance; see `refute`."""
+        """Refute a case by its facts, for each possible instance type. See `refute`."""
         return _join(self._contradict_kind(case, kind) for kind in sorted(case.kinds))
 
     def _contradict_kind(self, case: _Case, kind: str) -> int | None:
@@ -365,7 +365,7 @@ class _Refutation:
             lowest = self.refute([_make_text_claim(name), name, *case.names])
             if lowest is not None:
                 return lowest
-        # A key without a possible value is a contradiction as well.
+        # A key without a possible value is also a contradiction.
         some = [*case.some_members, *([SomeMember()] if least >= 1 and not needed else [])]
         for member in some:
             lowest = self._refute_member(case, member)
@@ -374,7 +374,7 @@ class _Refutation:
         return None
 
     def _refute_member(self, case: _Case, member: SomeMember) -> int | None:
-        """Refute a claim about a value of the instance, for each possible key; see `refute`."""
+        """Refute a claim about a value in the instance, for each possible key. See `refute`."""
         claims = [member.claim] if member.claim is not None else []
         if member.name is not None:
             if self._refutes(frozenset(case.names), member.name):
@@ -408,13 +408,13 @@ class _Refutation:
         )
 
     def _may_be(self, member: SomeMember, name: str) -> bool:
-        """Return whether a value may have this key."""
+        """Return whether the fact's value might be at this key."""
         if name in member.other_names or any(self._matches(text, name) for text in member.other_patterns):
             return False
         return member.pattern is None or self._matches(member.pattern, name) is not False
 
     def _matches(self, pattern: str, name: str) -> bool | None:
-        """Return whether a key matches a pattern; None if the validator rejects the pattern."""
+        """Return whether a key matches a pattern, or None if the validator rejects the pattern."""
         validator = self._compile(make_claim({"pattern": pattern}, -1, holds=True))
         return None if validator is None else bool(validator.is_valid(name))
 
@@ -429,7 +429,7 @@ class _Refutation:
 
 
 def _list_other_claims(case: _Case, met: Mapping[str | None, bool]) -> Iterator[Claim]:
-    """Yield the claims about the value of an undeclared key, by the patterns that it matches."""
+    """Yield the claims about an undeclared key's value, by the patterns that the key matches."""
     for each in case.members:
         yield from (claim for text, claim in each.patterns.items() if met[text])
         if each.rest is not None and not any(met[text] for text in each.patterns):
@@ -442,12 +442,12 @@ def _list_item_claims(case: _Case, place: int) -> Iterator[Claim]:
             yield each.prefix[place]
         elif each.rest is not None:
             yield each.rest
-    # Also the claims about the item at exactly this place.
+    # Include the claims about the item at exactly this index.
     yield from (item.claim for item in case.some_items if item.is_exact and item.start == place and item.claim)
 
 
 def _is_settled(case: _Case, either: Disjunction) -> bool:
-    """Return whether one of the alternatives is already true in a case."""
+    """Return whether an alternative is already true in a case."""
     return any(
         all(
             (isinstance(fact, IsOfKind) and case.kinds <= fact.kinds)
@@ -459,7 +459,7 @@ def _is_settled(case: _Case, either: Disjunction) -> bool:
 
 
 def _join(levels: Iterator[int | None] | Sequence[int | None]) -> int | None:
-    """Return the lowest level that the proofs assume; None if a proof is missing."""
+    """Return the lowest level that the proofs assume, or None if a proof is missing."""
     lowest = _UNASSUMED
     for level in levels:
         if level is None:
@@ -477,7 +477,7 @@ def _is_never(claim: Claim) -> bool:
 
 
 def _get_reusable(document: Json) -> str:
-    """Return the reusable schemas of a document, as text."""
+    """Return a document's reusable schemas as text."""
     members = document if isinstance(document, dict) else {}
     reusable = {key: members[key] for key in ("$defs", "definitions") if key in members}
     return json.dumps(reusable, sort_keys=True)
@@ -496,7 +496,7 @@ def _has_plain_references(schema: Json) -> bool:
 
 
 def _are_exact(values: Json, dialect: Dialect) -> bool:
-    """Return whether validation does not depend on the spelling of the values."""
+    """Return whether validation is independent of how the values are spelled."""
     match values:
         case bool() | str() | None:
             return True
@@ -524,7 +524,7 @@ def _get_largest(case: _Case, keyword: str) -> float:
 
 
 def _find_bounds(case: _Case) -> tuple[tuple[float, bool], tuple[float, bool]]:
-    """Return the lower and the upper bound of a number, each with a flag that is true if it is exclusive."""
+    """Return a number's lower and upper bounds, each with a flag that is true if the bound is exclusive."""
     lows = [(value, False) for value in case.read("minimum", holds=True)]
     lows += [(value, True) for value in case.read("exclusiveMinimum", holds=True)]
     lows += [(value, True) for value in case.read("maximum", holds=False)]
@@ -557,7 +557,7 @@ def _is_whole(number: float) -> bool:
 
 
 def _list_integers(case: _Case) -> list[Json] | None:
-    """Return the integers within the bounds; None if there are too many."""
+    """Return the integers within the bounds, or None if there are too many."""
     (low, is_low_excluded), (high, is_high_excluded) = _find_bounds(case)
     if not (-_EXACT < low <= high < _EXACT) or high - low > _WIDEST:
         return None

@@ -1,7 +1,7 @@
-"""Replaces `oneOf` by `anyOf` if its alternatives exclude each other, so that alternatives can be compared.
+"""Replaces `oneOf` with `anyOf` if its alternatives exclude each other, so that alternatives can be compared.
 
-Both are equivalent if no instance matches two alternatives (JSON Schema 2020-12, Core 10.2.1.3); unless this is proved,
-`oneOf` stays unchanged.
+The two are equivalent if no instance matches two alternatives (JSON Schema 2020-12, Core 10.2.1.3). Unless this is
+proved, `oneOf` stays unchanged.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 _LEVELS: Final = 3
-"""The maximum depth of properties that distinguish alternatives."""
+"""The maximum depth at which a property can distinguish alternatives."""
 
 _IDENTIFYING: Final = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
 _NUMBERS: Final = frozenset({"integer", "number"})
 
 
 def merge_exclusive(schema: Json, dialect: Dialect) -> Json:
-    """Return the schema with `anyOf` for each `oneOf` whose alternatives are proved to exclude each other."""
+    """Replace each `oneOf` with `anyOf` if its alternatives provably exclude each other."""
     subschemas = [inner for _, inner in dialects.iterate_subschemas(schema, dialect) if isinstance(inner, dict)]
     # A reference through `/oneOf/` would no longer resolve.
     if not any("oneOf" in inner for inner in subschemas) or any(
@@ -35,12 +35,12 @@ def merge_exclusive(schema: Json, dialect: Dialect) -> Json:
         return schema
     parts = [inner for inner in subschemas if inner is not schema]
     has_bases = any(isinstance(part.get(keyword), str) for part in parts for keyword in _IDENTIFYING)
-    # Do not follow references if subschemas have their own base, since they are not relative to the root.
+    # Do not follow references if subschemas have their own base URI, since they are not relative to the root.
     return _Merger({} if has_bases else schema, dialect).merge(schema)
 
 
 class _Merger:
-    """Rewrites the parts of a schema; references are resolved in `root`."""
+    """Rewrites the parts of a schema, resolving references in `root`."""
 
     def __init__(self, root: Json, dialect: Dialect) -> None:
         self._root = root
@@ -61,7 +61,7 @@ class _Merger:
         return {**merged, "anyOf": options}
 
     def _exclude(self, left: Json, right: Json, level: int) -> bool:
-        """Return whether it is proved that no instance matches both."""
+        """Return whether provably no instance matches both."""
         first, second = ([*self._list_applied(schema, set())] for schema in (left, right))
         if any(_differ(self._list_values(each), self._list_values(other)) for each in first for other in second):
             return True
@@ -77,7 +77,7 @@ class _Merger:
         )
 
     def _list_applied(self, schema: Json, followed: set[str]) -> Iterator[dict[str, Any]]:
-        """Yield the schema and the subschemas that apply to the same instance."""
+        """Yield the schema and all subschemas that apply to the same instance."""
         if not isinstance(schema, dict):
             return
         reference = schema.get("$ref")
@@ -94,7 +94,7 @@ class _Merger:
             yield from self._list_applied(inner, followed)
 
     def _list_values(self, schema: dict[str, Any]) -> list[_Kind] | None:
-        """Return the possible values or types of an instance; None if they are not restricted."""
+        """Return an instance's possible values or types, or None if they are not restricted."""
         if "const" in schema:
             return [_describe(schema["const"])]
         if "enum" in schema:
@@ -110,7 +110,7 @@ def _list_properties(applied: Iterable[dict[str, Any]]) -> Iterator[dict[str, Js
 
 
 def _describe(value: Json) -> _Kind:
-    """Return a value's type and its identity within that type, which is None if it is not reliable.
+    """Return a value's type and its identity within that type, which is None if it is unreliable.
 
     Numbers are compared as floats, so that equal numbers are equal in every validator.
     """
@@ -134,7 +134,7 @@ def _merge_numbers(name: str) -> str:
 
 
 def _differ(left: list[_Kind] | None, right: list[_Kind] | None) -> bool:
-    """Return whether no value matches both."""
+    """Return whether no value matches both descriptions."""
     if left is None or right is None:
         return False
     return not any(

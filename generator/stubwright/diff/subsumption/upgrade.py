@@ -1,4 +1,4 @@
-"""Translates schemas of older dialects to 2020-12, so that schemas of two dialects can be compared.
+"""Translates schemas in older dialects to 2020-12, so that schemas in two dialects can be compared.
 
 Annotations may be lost.
 """
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 _REUSABLE: Final = ("$defs", "definitions")
 _READ_DIFFERENTLY: Final = frozenset({"$recursiveRef", "$recursiveAnchor", "contentEncoding", "contentMediaType"})
-"""Keywords with another meaning in 2020-12; the content keywords were assertions in draft-07."""
+"""Keywords with another meaning in 2020-12. The content keywords were assertions in draft-07."""
 
 _MOVED: Final = re.compile(r"/(items/\d|additionalItems|dependencies)(/|$)")
 """Locations that a reference must not point into, because the translation moves them."""
 
 
 class _UntranslatableError(Exception):
-    """2020-12 cannot express a part of a schema."""
+    """Part of a schema cannot be expressed in 2020-12."""
 
 
 def upgrade(schema: Json, dialect: Dialect) -> Json | None:
-    """Translate a schema to 2020-12, with `$schema`; return None if 2020-12 cannot express it."""
+    """Translate a schema to 2020-12, with `$schema`, or return None if 2020-12 cannot express it."""
     if dialect is dialects.DRAFT_2020_12:
         return schema
     try:
@@ -55,7 +55,7 @@ def _rebuild(schema: Json, dialect: Dialect, dropped: frozenset[str]) -> Json:
 
 
 def change_below(keyword: str, value: Json, dialect: Dialect, change: Change) -> Json:
-    """Return a keyword's value with its subschemas changed."""
+    """Apply `change` to the subschemas in a keyword's value."""
     if isinstance(value, dict) and (keyword in dialect.named or keyword in _REUSABLE):
         return {
             name: inner if keyword == "dependencies" and isinstance(inner, list) else change(inner)
@@ -83,7 +83,7 @@ def _translate(schema: Json, dialect: Dialect, *, is_root: bool = False) -> Json
 
 
 def _refuse(schema: Mapping[str, Json], dialect: Dialect, *, is_root: bool) -> None:
-    """Raise _UntranslatableError if a keyword of the schema has another meaning in 2020-12."""
+    """Raise _UntranslatableError if a keyword in the schema has another meaning in 2020-12."""
     types = schema.get("type")
     reference = schema.get("$ref")
     named = ("id",) if dialect is dialects.DRAFT_4 else ("$id", "$anchor")

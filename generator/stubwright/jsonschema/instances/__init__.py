@@ -1,4 +1,7 @@
-"""Generates values that a schema accepts, reproducibly from a seed; the server's validator checks each value."""
+"""Generates valid instances of a schema, reproducibly from a seed.
+
+The server's validator checks each value.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +20,23 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 MOST: Final = 20_000
-"""The maximum number of steps of a search: a value, a property, or some characters. All searches share 1.5 as many.
+"""The maximum number of steps in a search: a value, a property, or some characters. All searches share 1.5 times that.
 """
 
 _BARE: Final = (False, True, MOST // 40, 20)
 _SEARCHES: Final = ((True, False, MOST, 20), (False, False, MOST, 20), _BARE)
-"""Searches, in order: whether to prefer examples and complete objects, whether to omit optional parts, steps, attempts.
+"""The searches, in order: prefers examples and complete objects, omits optional parts, steps, attempts.
 """
 
 _MAX_CANDIDATES: Final = 10
-"""The maximum number of values to try in each search."""
+"""The maximum number of values that a search tries."""
 
 _LEVELS: Final = 40
 _LEVELS_WITHOUT_HEURISTICS: Final = (2, 6)
 
 
 class UnsatisfiableError(Exception):
-    """No value was found that the schema accepts; the message explains why."""
+    """No valid value was found. The message explains why."""
 
 
 class TooLargeError(UnsatisfiableError):
@@ -43,15 +46,15 @@ class TooLargeError(UnsatisfiableError):
 def make(
     schema: Any, seed: str, *, formats: bool = False, exact: bool = False, likely: bool = False, bare: bool = False
 ) -> Any:
-    """Return a value that the schema accepts.
+    """Generate a value that the schema accepts.
 
     Args:
-        schema: The schema, with all its references.
-        seed: The seed.
+        schema: The schema, with all referenced schemas.
+        seed: The random seed.
         formats: Whether `format` is asserted.
-        exact: Whether formats with Python types only accept values that these types represent exactly.
+        exact: Whether formats with Python types accept only values that these types represent exactly.
         likely: Whether the value must be realistic.
-        bare: Whether to omit all optional parts, which is faster.
+        bare: Whether to omit all optional parts for speed.
 
     Raises:
         UnsatisfiableError: No value was found.
@@ -66,7 +69,7 @@ def make(
                 return value
         is_large = is_large or search.is_large
     if is_large:
-        raise TooLargeError(f"it requires more than {MOST:,} values, or a text of more than {LONGEST:,} characters")
+        raise TooLargeError(f"it requires more than {MOST:,} values, or a string of more than {LONGEST:,} characters")
     raise UnsatisfiableError("no candidate is valid")
 
 

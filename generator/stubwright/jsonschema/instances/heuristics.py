@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 LONGEST: Final = 1_000_000
-"""The maximum length of a text."""
+"""The maximum length of a string."""
 
 _DEEP: Final = 5
-"""The depth from which optional parts are omitted, to end recursion."""
+"""The depth from which optional parts are omitted, to stop recursion."""
 
 _SAMPLES: Final = 1_000
-"""The number of candidates for a text or number."""
+"""The number of candidates for a string or number."""
 
 _MORE: Final = 2
 """The maximum number of optional items in a list."""
@@ -35,16 +35,16 @@ _SPAN: Final = 100
 """The range of unbounded numbers, in steps."""
 
 _OPEN: Final = frozenset({*KEYWORDS, "properties", "items", "allOf", "anyOf", "oneOf", "prefixItems"})
-"""Keywords with subschemas, which may recurse."""
+"""Keywords with subschemas, which can recurse."""
 
 
 @dataclass(frozen=True)
 class ExampleValues:
-    """Random choices of a search.
+    """A search's random choices.
 
     Attributes:
         chance: The source of randomness.
-        is_exemplary: Whether to prefer examples, defaults and optional parts.
+        is_exemplary: Whether to prefer examples and defaults, and include optional parts.
         is_bare: Whether to omit all optional parts.
     """
 
@@ -53,7 +53,7 @@ class ExampleValues:
     is_bare: bool = False
 
     def includes_optional(self, depth: int) -> bool:
-        """Return whether to include an optional part."""
+        """Choose whether to include an optional part."""
         return not self.is_bare and depth <= _DEEP and (self.is_exemplary or self.chance.random() < 0.5)
 
     def shuffle(self, items: Sequence[_Item]) -> list[_Item]:
@@ -61,19 +61,19 @@ class ExampleValues:
         return self.chance.sample(items, len(items))
 
     def order_types(self, names: Sequence[str], depth: int) -> list[str]:
-        """Return types in the order to try: `null` last, or first if it ends a recursion."""
+        """Return types in the order to try: `null` last, or first if that stops a recursion."""
         shuffled = self.shuffle(names)
         if depth > _DEEP:
             return sorted(shuffled, key=lambda name: name != "null")
         return sorted(shuffled, key=lambda name: name == "null") if self.is_exemplary else shuffled
 
     def order_options(self, options: Sequence[Sequence[Any]], depth: int) -> list[Any]:
-        """Return alternatives in the order to try: at great depth, terminating ones first."""
+        """Return alternatives in the order to try. Beyond a certain depth, non-recursive ones come first."""
         shuffled = self.shuffle(options)
         return sorted(shuffled, key=lambda parts: any(map(_is_open, parts))) if depth > _DEEP else shuffled
 
     def list_suggested(self, schemas: Sequence[Mapping[str, Any]]) -> Iterator[Json]:
-        """Yield the examples of schemas in random order, and their defaults."""
+        """Yield the schemas' examples in random order, then their defaults."""
         for schema in schemas if self.is_exemplary else ():
             examples = schema.get("examples")
             yield from self.shuffle(examples) if isinstance(examples, list) else ()
@@ -81,14 +81,14 @@ class ExampleValues:
                 yield schema["default"]
 
     def choose_size(self, least: int, most: int, placed: int, depth: int) -> int:
-        """Return the size of a list; the first `placed` items have separate schemas."""
+        """Choose the size of a list whose first `placed` items have separate schemas."""
         if depth > _DEEP or self.is_bare or not (self.is_exemplary or self.chance.random() < 0.7):
             return least
         wanted = max(least, 1, placed if self.is_exemplary else 0)
         return min(wanted if placed else self.chance.randint(wanted, max(wanted, least + _MORE)), most)
 
     def list_texts(self, keywords: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield texts for a pattern or format, otherwise words."""
+        """Yield strings for the pattern or format, or words if there is none."""
         least = max(map(int, _get_numbers(keywords, "minLength")), default=0)
         most = min(map(int, _get_numbers(keywords, "maxLength")), default=LONGEST)
         for keyword in keywords:
@@ -131,7 +131,7 @@ def _get_numbers(keywords: Sequence[Mapping[str, Any]], name: str) -> list[float
 
 
 def _find_step(keywords: Sequence[Mapping[str, Any]], *, is_integer: bool) -> Fraction:
-    """Return a step that is small enough for several values between the bounds."""
+    """Return a step small enough to fit several values between the bounds."""
     named = map(to_fraction, _get_numbers(keywords, "multipleOf"))
     steps = [*(step for step in named if step > 0), *([Fraction(1)] if is_integer else [])]
     if steps:
@@ -156,7 +156,7 @@ def _find_limits(keywords: Sequence[Mapping[str, Any]], step: Fraction) -> tuple
 def _list_bounds(
     keywords: Sequence[Mapping[str, Any]], name: str, exclusive: str, step: Fraction
 ) -> Iterator[Fraction]:
-    """Yield bounds, moved inwards by a step if they are exclusive."""
+    """Yield bounds, moving exclusive ones inwards by a step."""
     for keyword in keywords:
         if is_number(keyword.get(name)):
             yield to_fraction(keyword[name]) + (step if keyword.get(exclusive) is True else 0)  # draft-04
@@ -165,7 +165,7 @@ def _list_bounds(
 
 
 def to_fraction(value: float) -> Fraction:
-    """Return the exact value of a number as written in decimal."""
+    """Return the exact value of a number's decimal notation."""
     return Fraction(value) if isinstance(value, int) else Fraction(str(value))
 
 

@@ -1,6 +1,6 @@
-"""Schemas for the search of instances, with compiled checks and reference targets.
+"""Schemas for the instance search, with compiled checks and reference targets.
 
-The internal keywords `AT` and `EACH` add schemas for the item at a position, or for each item.
+The internal keywords `AT` and `EACH` add schemas for the item at an index or for each item.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _MAX_CACHED: Final = 4096
 
 @dataclass(frozen=True)
 class SchemaValidator:
-    """A root schema, with the dialect and the meaning of `format` that the generated server uses."""
+    """A root schema with the dialect and `format` semantics of the generated server."""
 
     schema: Json
     formats: Formats = "annotate"
 
     @cached_property
     def dialect(self) -> dialects.Dialect:
-        """The dialect; checked schemas always have a supported one."""
+        """The dialect. Checked schemas always have a supported one."""
         return dialects.find_dialect(self.schema) or dialects.DRAFT_2020_12
 
     def accepts(self, instance: Json) -> bool:
@@ -50,7 +50,7 @@ class SchemaValidator:
 
     @cached_property
     def targets(self) -> Mapping[str, Json]:
-        """The targets of local references, by the text of the reference."""
+        """The targets of local references, by reference."""
         return {
             reference.text: get_at(self.schema, reference.target.pointer)
             for reference in self._references
@@ -73,7 +73,7 @@ class SchemaValidator:
         return compile_schema(self.schema, **formats.get_settings(self.formats))
 
     def compile_simple(self, schema: dict[str, Json], *, is_settled: bool) -> CompiledSchema | None:
-        """Compile and cache the keywords of a subschema for scalars; return None if there are none.
+        """Compile and cache the scalar keywords of a subschema, or return None if there are none.
 
         Raises:
             ValueError: A keyword is invalid.
@@ -95,17 +95,17 @@ class SchemaValidator:
         return _compile(self._write(schema), self.formats)
 
     def _write(self, schema: dict[str, Json]) -> str:
-        return json.dumps({"$schema": self.dialect.uri, **schema}, default=float)  # large numbers may be decimals
+        return json.dumps({"$schema": self.dialect.uri, **schema}, default=float)  # for `Decimal`
 
     @cached_property
     def _simple(self) -> dict[tuple[int, bool], tuple[Json, CompiledSchema | None]]:
-        """The results of `compile_simple` by the id of a schema; storing the schema keeps the id unique."""
+        """The results of `compile_simple` by the schema's `id()`, which storing the schema keeps unique."""
         return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Subschema:
-    """A subschema of a root schema; `is_settled` is true if its `not` only has keywords for scalars."""
+    """A subschema of a root schema. `is_settled` is true if its `not` contains only scalar keywords."""
 
     schema: Json
     validator: SchemaValidator
@@ -120,7 +120,7 @@ class Subschema:
         return Subschema(schema, self.validator)  # `replace` is four times slower
 
     def with_settled_schema(self, schema: Json) -> Subschema:
-        """Return another subschema whose `not` only has keywords for scalars."""
+        """Return another subschema whose `not` contains only scalar keywords."""
         return Subschema(schema, self.validator, is_settled=True)
 
     def negate(self, schema: Json) -> Subschema:
@@ -142,7 +142,7 @@ class Subschema:
         return self.with_schema(targets[reference]) if reference in targets else None
 
     def fits(self, value: Json) -> bool:
-        """Return whether a value is valid under the keywords for scalars."""
+        """Return whether a value is valid under the scalar keywords."""
         if not isinstance(self.schema, dict):
             return self.schema is not False
         try:
@@ -153,7 +153,7 @@ class Subschema:
 
 
 def is_valid(part: Subschema, schema: Json, value: Json) -> bool:
-    """Return whether a value is valid under a schema without references, in the dialect of a subschema."""
+    """Return whether a value is valid under a schema without references, in `part`'s dialect."""
     if schema in (True, {}):
         return True
     if not isinstance(schema, dict):

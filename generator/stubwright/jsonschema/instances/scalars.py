@@ -1,4 +1,4 @@
-"""Generates strings and numbers near the limits of keywords, on both sides."""
+"""Generates strings and numbers on both sides of keyword limits."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _TAIL: Final = 100
 """The number of additional distinct values, for lists with unique items."""
 
 _SAMPLES: Final = 8
-"""The number of texts for one pattern."""
+"""The number of strings for one pattern."""
 
 _MORE: Final = (1, 2, 10, 100)
-"""The numbers of characters to add to a text for a pattern."""
+"""The numbers of characters to add to a string that matches a pattern."""
 
 _CHARACTERS: Final = "aA0-_./ +@:é\n"
-"""Characters of each class that patterns may distinguish."""
+"""A character of each class that patterns can distinguish."""
 
 _MULTIPLES: Final = 4
 """The number of multiples on each side of a bound."""
@@ -41,7 +41,7 @@ _UPPER: Final = ("maximum", "exclusiveMaximum")
 
 
 def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield candidate texts for some keywords, possibly with duplicates."""
+    """Yield candidate strings for the keywords, possibly with duplicates."""
     stated = list(keywords)
     sizes = sorted({size for each in stated for size in _list_sizes(each)})
     texts = [text for each in stated for text in list_matching(each, Random(0))]  # noqa: S311
@@ -67,7 +67,7 @@ def _list_sizes(keywords: Mapping[str, Any]) -> Iterator[int]:
 
 
 def list_matching(keywords: Mapping[str, Any], chance: Random, rounds: int = 1) -> Iterator[str]:
-    """Yield texts for a pattern, the shortest of each round first, and texts for a format."""
+    """Yield strings for a pattern, shortest first in each round, and strings for a format."""
     pattern, form = keywords.get("pattern"), keywords.get("format")
     for _ in range(rounds):
         if isinstance(pattern, str):
@@ -78,7 +78,7 @@ def list_matching(keywords: Mapping[str, Any], chance: Random, rounds: int = 1) 
 
 
 def _list_for_lookarounds(pattern: str, chance: Random) -> Iterator[str]:
-    """Yield texts for the lookarounds of a pattern, alone and at both ends of a match."""
+    """Yield strings for a pattern's lookarounds, alone and at both ends of a match."""
     rest = _make_text(pattern, chance)
     for look in _LOOK_AROUND.finditer(pattern):
         seen = _make_text(look[1].removeprefix("^").removesuffix("$"), chance)
@@ -86,7 +86,7 @@ def _list_for_lookarounds(pattern: str, chance: Random) -> Iterator[str]:
 
 
 def _make_text(pattern: str, chance: Random) -> str:
-    """Return a text for a pattern, ignoring lookarounds if needed; empty for unsupported patterns."""
+    """Generate a string for a pattern, ignoring lookarounds if needed. It is empty for unsupported patterns."""
     for text in (pattern, _LOOK_AROUND.sub("", pattern)):
         try:
             return patterns.make_text(text, chance)
@@ -96,7 +96,7 @@ def _make_text(pattern: str, chance: Random) -> str:
 
 
 def _resize(text: str, size: int) -> Iterator[str]:
-    """Yield variants of a text with another length: truncated, or with a repeated character."""
+    """Yield variants of a string with another length: truncated, or with a repeated character."""
     if size <= len(text):
         yield text[:size]
         yield text[len(text) - size :]
@@ -106,12 +106,12 @@ def _resize(text: str, size: int) -> Iterator[str]:
 
 
 def _list_positions(text: str) -> list[int]:
-    """Return positions at which to repeat or replace characters."""
+    """Return the positions at which to repeat or replace characters."""
     return sorted({0, len(text) // 2, len(text) - 2, len(text) - 1} & {*range(len(text))})
 
 
 def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
-    """Yield candidate numbers for some keywords: near each bound, and multiples of each step."""
+    """Yield candidate numbers for the keywords: near each bound, and multiples of each step."""
     stated = list(keywords)
     bounds = sorted({each[word] for each in stated for word in (*_LOWER, *_UPPER) if _is_number(each.get(word))})
     named = {Fraction(str(each["multipleOf"])) for each in stated if _is_number(each.get("multipleOf"))}

@@ -1,6 +1,6 @@
-"""Searches for instances that match several schemas, by expanding these to groups without alternatives.
+"""Searches for instances that match several schemas, by expanding them into groups without alternatives.
 
-The search is finite and deterministic. Simple values and edge cases come first, or realistic values with heuristics.
+The search is finite and deterministic. Simple values and edge cases come first or, with heuristics, realistic values.
 Callers validate the results.
 """
 
@@ -32,19 +32,19 @@ _SOME: Final = 10
 """The number of values to try for a property or item."""
 
 _MANY: Final = 300
-"""The maximum number of items and properties; realistic instances are only limited by steps."""
+"""The maximum number of items and properties. Realistic instances are limited only by steps."""
 
 _COMPARED: Final = 20
-"""Comparisons of items per step."""
+"""Item comparisons per step."""
 
 _CHARACTERS: Final = 100
-"""Characters of a text per step."""
+"""String characters per step."""
 
 _INVALID: Final = 10
-"""Invalid texts or numbers per step."""
+"""Invalid strings or numbers per step."""
 
 _EXCLUSIVE: Final = 6
-"""The maximum number of `oneOf` alternatives that are made exclusive; longer lists rely on validation."""
+"""The maximum number of `oneOf` alternatives to make exclusive. Longer lists rely on validation."""
 
 _IN_PLACE: Final = frozenset({*"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 _OBJECT: Final = frozenset(
@@ -69,21 +69,21 @@ _EXTRA: Final = ("extra", "a", "b", "x-a", "1", "key", "A", "")
 
 
 class ExhaustedError(Exception):
-    """The search has used all its steps."""
+    """The search has no steps left."""
 
 
 @dataclass
 class Budget:
-    """The remaining steps of several searches; a slow machine takes about 15,000 steps per second.
+    """The remaining steps of several searches. A slow machine runs about 15,000 steps per second.
 
-    Unlike time limits, step limits make results the same on every machine.
+    Unlike time limits, step limits give the same results on every machine.
     """
 
     steps: int
     reserved: int = 0
 
     def reserve_for(self, later: int) -> None:
-        """Reserve an equal share of the remaining steps for each of `later` searches."""
+        """Reserve an equal share of the remaining steps for each of the `later` searches."""
         self.reserved = self.steps * later // (later + 1)
 
     def spend(self, count: int = 1) -> None:
@@ -99,20 +99,20 @@ class Budget:
 
 @dataclass
 class Search:
-    """A search with limits on its steps, and on the depth of instances."""
+    """A search with a step limit and an instance depth limit."""
 
     steps: int
     levels: int
     budget: Budget
     is_cut: bool = False
-    """True if a search with more levels could find more instances."""
+    """True if a deeper search could find more instances."""
 
     heuristics: ExampleValues | None = None
     excludes: bool = True
-    """True if a value for one alternative of `oneOf` must violate the others."""
+    """True if a value for one `oneOf` alternative must violate the others."""
 
     counts_parts: bool = False
-    """True if each part of a value takes a step, to limit its size."""
+    """True if each part of a value costs a step, to limit its size."""
 
     is_large: bool = False
     """True if a realistic value was too large."""
@@ -127,7 +127,7 @@ class Search:
         self.steps -= 1
 
     def _count_parts(self, value: Json) -> None:
-        """Take a step for each part of a value, and more for long texts."""
+        """Spend a step on each part of a value, and more on long strings."""
         waiting = [value] if self.counts_parts else []
         while waiting:
             self._spend()
@@ -163,7 +163,7 @@ class Search:
     # Schemas for the same value
 
     def _expand(self, waiting: Iterable[Subschema], path: _Path, depth: int) -> Iterator[Group]:
-        """Yield groups of schemas without alternatives; a value must match one group."""
+        """Yield groups of schemas without alternatives. A value must match one group."""
         self._spend()
         pending = [*waiting]
         while pending:
@@ -192,7 +192,7 @@ class Search:
             pending += [part.with_schema(inner) for inner in part.get("allOf", ())]
             count = len(path.choices)
             path = path.add(part)
-            # The `not` of a large schema becomes a slow choice between many alternatives.
+            # Negating a large schema creates a slow choice between many alternatives.
             self.budget.spend(sum(map(len, path.choices[count:])) // _ALTERNATIVES)
             if self._contradicts(path):
                 return
@@ -201,7 +201,7 @@ class Search:
         if not path.choices:
             yield path.plain
             return
-        # Start with the shortest choice: its contradictions prune the longer ones.
+        # Start with the shortest choice, since its contradictions prune the longer ones.
         first, *rest = sorted(path.choices, key=len)
         remaining = replace(path, choices=tuple(rest))
         options = first if self.heuristics is None else self.heuristics.order_options(first, depth)
@@ -216,7 +216,7 @@ class Search:
         return any(self._is_same(inner, last) for inner in map(_get_negated, others) if inner is not None)
 
     def _is_same(self, left: Subschema, right: Subschema) -> bool:
-        # Compare JSON texts, since `1`, `1.0` and `True` are equal in Python.
+        # Compare as JSON text, since `1`, `1.0` and `True` are equal in Python.
         if left.schema != right.schema or _write(left.schema) != _write(right.schema):  # the first test is faster
             return False
         if left.validator is right.validator or not [*_list_references(left.schema)]:
@@ -224,7 +224,7 @@ class Search:
         return self._have_same_definitions(left, right)
 
     def _have_same_definitions(self, left: Subschema, right: Subschema) -> bool:
-        """Return whether references to definitions have the same targets in both schemas."""
+        """Return whether definition references have the same targets in both schemas."""
         key = (id(left.validator), id(right.validator))
         if key not in self._alike:
             roots = [
@@ -323,7 +323,7 @@ class Search:
         optional = [name for name in names if name not in needed]
 
         def fill(value: dict[str, Json]) -> dict[str, Json] | None:
-            """Add all required properties; return None if that is impossible."""
+            """Add all required properties, or return None if that is impossible."""
             filled = dict(value)
             for name in _close(plain, [*filled]):
                 if name not in filled:
@@ -356,7 +356,7 @@ class Search:
     def _list_realistic(
         self, plain: Group, needed: Sequence[str], most: int, depth: int, choose: Callable[[str], Choices]
     ) -> Iterator[dict[str, Json]]:
-        """Yield objects with the required and some optional properties, in the order of the schema."""
+        """Yield objects with the required and some optional properties, in schema order."""
         if self.heuristics is None:
             return
         declared = dict.fromkeys(name for part in plain for name in part.get("properties") or ())
@@ -428,7 +428,7 @@ class Choices:
         return self._has(1)
 
     def __getitem__(self, index: int) -> Json:
-        """Return a value; indexes wrap around."""
+        """Return the value at an index, which wraps around."""
         return self._made[index if self._has(index + 1) else index % len(self._made)]
 
     def take_slice(self, start: int = 0, end: int = 10**9) -> Iterator[Json]:
@@ -440,7 +440,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A path through alternatives: visited schemas, their parts without alternatives, and remaining choices."""
+    """A path through alternatives: the visited schemas, their parts without alternatives, and the remaining choices."""
 
     names: Sequence[str]
     excludes: bool
@@ -450,7 +450,7 @@ class _Path:
     followed: int = 0
 
     def add(self, part: Subschema) -> _Path:
-        """Return the path with another schema."""
+        """Return the path extended by another schema."""
         schema, keywords = part.schema, part.validator.dialect.keywords | {AT, EACH}
         own = {key: value for key, value in schema.items() if key in keywords and key not in _IN_PLACE}
         return replace(
@@ -492,7 +492,7 @@ def _get_negated(part: Subschema) -> Subschema | None:
 
 
 def _interleave(sources: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
-    """Yield an item from each source in turn, and add a source in each round."""
+    """Yield an item from each source in turn, adding a source in each round."""
     remaining, active = iter(sources), deque[Iterator[_Item]]()
     while True:
         more = next(remaining, None)
@@ -512,7 +512,7 @@ def _match(plain: Group, value: Json) -> bool:
 
 
 def _list_keywords(plain: Group) -> list[Mapping[str, Any]]:
-    """Return the keywords for scalars, including negated ones."""
+    """Return the scalar keywords, including negated ones."""
     return [
         keywords
         for part in plain
@@ -541,7 +541,7 @@ def _find_limits(plain: Group, low: str, high: str) -> tuple[int, int]:
 
 
 def _find_names(part: Subschema, depth: int) -> Iterator[str]:
-    """Yield the names of properties in a schema, including its references and negations."""
+    """Yield the property names in a schema, its references and its negations."""
     if not isinstance(part.schema, dict) or depth > 4:
         return
     schema = {key: value for key, value in part.schema.items() if key in part.validator.dialect.keywords}
@@ -563,7 +563,7 @@ def _find_names(part: Subschema, depth: int) -> Iterator[str]:
 
 
 def _make_more_names(plain: Group, count: int) -> Iterator[str]:
-    """Yield further names for an object with a minimum number of properties."""
+    """Yield further names for an object that needs a minimum number of properties."""
     for part in plain:
         rule = part.get("propertyNames")
         if isinstance(rule, dict):
@@ -573,7 +573,7 @@ def _make_more_names(plain: Group, count: int) -> Iterator[str]:
 
 
 def _close(plain: Group, names: Sequence[str]) -> list[str]:
-    """Add properties that others require."""
+    """Add the names of properties that others require."""
     closed = [*dict.fromkeys(names)]
     for name in closed:  # grows during the loop
         for part in plain:
@@ -584,7 +584,7 @@ def _close(plain: Group, names: Sequence[str]) -> list[str]:
 
 
 def _find_property(plain: Group, name: str) -> Group | None:
-    """Return the schemas of a property, or None if it is forbidden."""
+    """Return a property's schemas, or None if it is forbidden."""
     group: list[Subschema] = []
     for part in plain:
         schema = part.schema
@@ -605,7 +605,7 @@ def _find_property(plain: Group, name: str) -> Group | None:
 def _list_variants(
     base: dict[str, Json], needed: Sequence[str], optional: Sequence[str], choose: Callable[[str], Choices]
 ) -> Iterator[dict[str, Json]]:
-    """Yield the object, and variants with changed or added properties."""
+    """Yield the object, then variants with changed or added properties."""
     yield base
     for name in needed:
         yield from ({**base, name: value} for value in choose(name).take_slice(1))
@@ -620,7 +620,7 @@ def _list_variants(
 
 
 def _split_items(part: Subschema) -> tuple[Sequence[Json], Json]:
-    """Return the schemas of the first items, and the schema of the remaining ones."""
+    """Return the schemas of the first items, and the schema of the remaining items."""
     items = part.get("items", True)
     if isinstance(items, list):
         return items, part.get("additionalItems", True)
@@ -642,7 +642,7 @@ def _find_item(plain: Group, index: int) -> Group:
 
 
 def _list_item_variants(choices: Sequence[Choices], *, unique: bool, is_realistic: bool) -> Iterator[list[Json]]:
-    """Yield the list of first choices, and variants with one changed item; items of realistic lists differ."""
+    """Yield the list of first choices, then variants with one changed item. Realistic lists have distinct items."""
     diagonal = (choice[index] for index, choice in enumerate(choices))
     if is_realistic and not unique:
         yield [*diagonal]

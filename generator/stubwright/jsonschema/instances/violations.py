@@ -1,6 +1,6 @@
 """Negates schemas: each violation is a group of schemas that an invalid instance matches.
 
-The violations of a keyword need not be complete (JSON Schema 2020-12, Core 10 and 11, Validation 6).
+A keyword's violations need not be complete (JSON Schema 2020-12, Core 10 and 11, Validation 6).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PAIRS: Final = 10
 
 
 def make_invalid(part: Subschema, names: Sequence[str]) -> Iterator[Group]:
-    """Yield the violations of a schema; `names` are possible names of properties."""
+    """Yield the violations of a schema. `names` are possible property names."""
     schema = part.schema
     if schema is False:
         yield ()
@@ -48,7 +48,7 @@ def make_invalid(part: Subschema, names: Sequence[str]) -> Iterator[Group]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A keyword of a schema, its value, and possible names of properties."""
+    """A schema keyword, its value, and possible property names."""
 
     part: Subschema
     keyword: str
@@ -211,18 +211,18 @@ def _require_invalid_item(part: Subschema, index: int, schema: Any) -> Group:
 
 
 def is_named(part: Subschema, name: str) -> bool:
-    """Return whether a schema has a name in `properties`, or matches it in `patternProperties`."""
+    """Return whether a name is in a schema's `properties`, or matches its `patternProperties`."""
     matched: Iterable[str] = part.get("patternProperties") or ()
     return name in (part.get("properties") or ()) or any(matches(part, pattern, name) for pattern in matched)
 
 
 def matches(part: Subschema, pattern: str, name: str) -> bool:
-    """Return whether a pattern matches a name, in the dialect of a schema."""
+    """Return whether a pattern matches a name in the schema's dialect."""
     return is_valid(part, {"pattern": pattern}, name)
 
 
 def make_names(pattern: str, part: Subschema, names: Sequence[str]) -> list[str]:
-    """Return names that match a pattern, from `names` and generated ones."""
+    """Return names that match a pattern, taken from `names` or generated."""
     chance = Random(0)  # noqa: S311
     generated: list[str] = []
     with suppress(UnreadableError):
