@@ -1,4 +1,4 @@
-"""The exceptions that a handler raises to report a failure to its caller."""
+"""Exceptions that a handler raises to report a failure to the caller."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class ToolError(Exception):
 
 
 class NoEffectError(ToolError):
-    """A call to an API had no effect, so that a call with the same key under `policy.once` may run."""
+    """An API call had no effect, so that another call with the same key can run under `policy.once`."""
 
 
 class UnknownEffectError(ToolError):
-    """A call to an API may have had an effect: it was sent, and the answer does not show the outcome."""
+    """An API call may have had an effect: it was sent, and the response does not show the outcome."""

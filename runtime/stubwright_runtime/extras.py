@@ -1,4 +1,4 @@
-"""Imports the optional packages of this distribution's extras."""
+"""Imports optional packages from this distribution's extras."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from types import TracebackType
 
 
 class MissingExtraError(ImportError):
-    """A package that the server needs is not installed."""
+    """A package that the server requires is not installed."""
 
 
 class Extra:
-    """A context manager for imports of an extra.
+    """A context manager around imports from an extra.
 
     Raises:
         MissingExtraError: One of the modules is not installed.
     """
 
     def __init__(self, extra: str, feature: str) -> None:
-        """Use the name of an extra, and the feature that requires it, for the message."""
+        """Set the extra's name and the feature that requires it, for the error message."""
         self._extra = extra
         self._feature = feature
 

@@ -1,7 +1,7 @@
-"""The names that generated code imports, whose version is `lazy.API`.
+"""The interface for generated code, versioned by `lazy.API`.
 
 Removing a name or changing its meaning changes the version. Each name is imported on first use, so that clients do not
-import the server, nor servers the client.
+import the server and servers do not import the client.
 """
 
 from __future__ import annotations

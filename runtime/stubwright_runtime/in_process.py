@@ -22,6 +22,6 @@ class InProcessServer(Protocol):
             deliver: Receives each JSON-RPC message for the client; the server sends the next message after it returns.
 
         Returns:
-            A context manager that yields the function to send a message to the server.
+            A context manager that yields a function to send a message to the server.
         """
         ...

@@ -1,4 +1,4 @@
-"""Lazy imports of packages, and the version of the interface between generated packages and this runtime."""
+"""Lazy imports for packages, and the version of the interface between generated packages and this runtime."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ API: Final = 1
 """The interface version of newly generated code."""
 
 OLDEST: Final = 1
-"""The oldest supported interface version: the one before `API`."""
+"""The oldest supported interface version, one before `API`."""
 
 
 class IncompatibleRuntimeError(ImportError):
-    """A package was generated for an unsupported interface version."""
+    """A package was generated for an interface version that this runtime does not support."""
 
 
 def lazy(
@@ -60,7 +60,7 @@ def check(package: str, api: int) -> None:
     is_newer = api > API and not _is_vendored(package)
     remedy = "install the runtime of a newer release" if is_newer else "run `stubwright generate`"
     raise IncompatibleRuntimeError(
-        f"{package} was generated for version {api} of the interface of {_RUNTIME}; the one that is installed serves "
+        f"{package} was generated for version {api} of the interface of {_RUNTIME}; the installed one supports "
         f"{served}; {remedy}",
         name=package,
     )

@@ -1,4 +1,4 @@
-"""A generated package: its tools, resources and prompts, loaded on first use."""
+"""A generated package with its tools, resources and prompts, loaded on first use."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _OURS: Final = "stubwright"
 _LIMITS_OF_CALLS: Final = frozenset({"rateLimit", "concurrency"})
 
 EXCHANGE: Final = "tokenExchange"
-"""The flow that exchanges the caller's token for a token of an API (RFC 8693)."""
+"""The flow that exchanges the caller's token for an API token (RFC 8693)."""
 
 EXACT_FORMATS: Final = "exactFormats"
-"""The key of `manifest.json` for formats that accept only strings that their Python types represent exactly."""
+"""The `manifest.json` key for formats that accept only strings that their Python types represent exactly."""
 
 
 def make_stem(method: str) -> str:
-    """Return the prefix of class names for a method: `GetWeather` for `get_weather`."""
+    """Return the class name prefix for a method, such as `GetWeather` for `get_weather`."""
     return "".join(part[:1].upper() + part[1:] for part in method.split("_"))
 
 
@@ -41,9 +41,9 @@ class Tool:
 
     Attributes:
         name: The wire name.
-        method: The name of the method in the handlers and in the client; by default the wire name.
-        stem: The prefix of the names of the tool's classes; by default the method in PascalCase.
-        module: The module of the classes, below `models`; by default the method.
+        method: The method name in the handlers and the client. By default the wire name.
+        stem: The prefix of the tool's class names. By default the method in PascalCase.
+        module: The module that contains the classes, under `models`. By default the method.
     """
 
     name: str
@@ -62,20 +62,20 @@ class Tool:
 
     @property
     def package(self) -> Package:
-        """The package of the tool."""
+        """The package that contains the tool."""
         if self._package is None:
             raise LookupError(f"the tool {self.name!r} does not belong to a package")
         return self._package
 
     @property
     def Input(self) -> type[Model]:
-        """The model class of the arguments, as in `TOOLS["get-weather"].Input(location="Paris")`."""
+        """The model class for the arguments, as in `TOOLS["get-weather"].Input(location="Paris")`."""
         model: type[Model] = self.package.load_model(self.module, self.input_name)
         return model
 
     @property
     def Output(self) -> type[Model | Root[Any]] | None:
-        """The model class of the result; `None` without an `outputSchema`."""
+        """The model class for the result. `None` without an `outputSchema`."""
         if self.output_name is None:
             return None
         model: type[Model | Root[Any]] = self.package.load_model(self.module, self.output_name)
@@ -83,22 +83,22 @@ class Tool:
 
     @property
     def input_name(self) -> str:
-        """The name of the class `Input`."""
+        """The class name of `Input`."""
         return f"{self.stem}Input"
 
     @cached_property
     def output_name(self) -> str | None:
-        """The name of the class `Output`; `None` if the tool has no `outputSchema`."""
+        """The class name of `Output`. `None` without an `outputSchema`."""
         return f"{self.stem}Output" if self.definition.get("outputSchema") is not None else None
 
     @property
     def context_name(self) -> str:
-        """The name of the class of the handler's `ctx`."""
+        """The class name of the handler's `ctx`."""
         return f"{self.stem}Context" if self.has_context else "Context"
 
     @cached_property
     def has_context(self) -> bool:
-        """True if its handler gets its own class of `ctx`, for questions, handles or pages."""
+        """True if its handler gets its own `ctx` class, for questions, handles or pages."""
         return bool(self.extension.get("ask")) or "handles" in self.extension or self.is_paginated
 
     @cached_property
@@ -108,12 +108,12 @@ class Tool:
 
     @cached_property
     def definition(self) -> dict[str, Any]:
-        """The tool's definition on the wire (MCP, schema, `Tool`). Do not change it."""
+        """The tool's wire definition (MCP, schema, `Tool`). Do not modify it."""
         return self.package.list_entries("tools")[self.name][0]
 
     @cached_property
     def accepts(self) -> dict[str, Any]:
-        """The schema of the handler's arguments: the `inputSchema` and the bound arguments."""
+        """The schema for the handler's arguments: the `inputSchema` plus bound arguments."""
         schema: dict[str, Any] = self.definition["inputSchema"]
         bound: dict[str, Any] = self.extension.get("bind") or {}
         if not bound:
@@ -123,7 +123,7 @@ class Tool:
 
     @cached_property
     def listed(self) -> dict[str, Any]:
-        """The tool's definition in `tools/list`: without the `outputSchema` of a lenient call. Do not change it.
+        """The tool's definition in `tools/list`, which omits the `outputSchema` of a lenient call. Do not modify it.
 
         Results MUST conform to a listed `outputSchema` (MCP 2025-11-25, server/tools, "Output Schema"), and clients
         reject results without `structuredContent`.
@@ -139,20 +139,20 @@ class Tool:
 
     @cached_property
     def policy(self) -> dict[str, Any]:
-        """The tool's policy in the manifest: its own keys, and the defaults for other keys.
+        """The tool's policy in the manifest: its own keys, with defaults for the others.
 
-        Do not change it.
+        Do not modify it.
         """
         return self.package.find_policy(self.name)
 
     @cached_property
     def redacted(self) -> list[str]:
-        """JSON Pointers to the arguments that only the handler may see."""
+        """JSON Pointers to arguments that only the handler may see."""
         pointers: list[str] = self.policy.get("redact") or []
         return pointers
 
     def list_hidden(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Return JSON Pointers to redacted arguments and ids of handles."""
+        """Return JSON Pointers to redacted arguments and handle IDs."""
         if "handles" not in self.extension:
             return self.redacted
         from .schema import handle_ids
@@ -169,13 +169,13 @@ class Tool:
 
     @cached_property
     def result_budget(self) -> int | None:
-        """The maximum tokens of a result, by the `budget` of the tool or the package; `None` without."""
+        """The maximum tokens in a result, from the tool's or package's `budget`. `None` without a budget."""
         budgets = (self.extension.get("budget") or {}, self.package.manifest.get("budget") or {})
         return next((budget["result"] for budget in budgets if "result" in budget), None)
 
     @cached_property
     def task_support(self) -> str:
-        """The support of calls as tasks: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
+        """The support for calls as tasks: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
         execution: dict[str, Any] = self.definition.get("execution") or {}
         support: str = execution.get("taskSupport") or "forbidden"
         return support
@@ -199,9 +199,7 @@ class Tool:
 
     @property
     def asserts_formats(self) -> bool:
-        """True if `format` is checked (`formats: assert`) and not just an annotation (JSON Schema 2020-12, Validation
-        7).
-        """
+        """True if `format` is checked (`formats: assert`), not just an annotation (JSON Schema 2020-12, Validation 7)."""
         return self.package.asserts_formats
 
     @property
@@ -214,12 +212,12 @@ class Tools(Mapping[str, Tool]):
     """All tools of a package, in the manifest's order."""
 
     def __init__(self, package: Package, rows: Sequence[Tool]) -> None:
-        """List the tools of a package."""
+        """Index a package's tools by wire name."""
         self._name = package.name
         self._tools = {row.name: replace(row, _package=package) for row in rows}
 
     def __getitem__(self, name: str) -> Tool:
-        """Return the tool with the given wire name. Raises KeyError."""
+        """Return the tool with this wire name. Raises KeyError."""
         return self._tools[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -231,20 +229,20 @@ class Tools(Mapping[str, Tool]):
         return len(self._tools)
 
     def __repr__(self) -> str:
-        """Show the package and the names of its tools."""
+        """Show the package and its tool names."""
         return f"Tools({self._name!r}, {list(self._tools)!r})"
 
 
 class Package:
-    """One generated package.
+    """A generated package.
 
     Attributes:
-        name: The name under which it is imported.
+        name: Its import name.
         tools: Its tools, by wire name.
         resources: Its resources, by their URIs.
         templates: Its resource templates, by their URI templates.
         prompts: Its prompts, by wire name.
-        handlers: The default place of its handlers, as `module:name`.
+        handlers: The default location of its handlers, as `module:name`.
     """
 
     def __init__(
@@ -257,7 +255,7 @@ class Package:
         prompts: Sequence[Any] = (),
         handlers: str | None = None,
     ) -> None:
-        """Assemble a package."""
+        """Create a package."""
         self.name = name
         self.tools = Tools(self, tools)
         self.resources = {row.uri: row for row in resources}
@@ -270,7 +268,7 @@ class Package:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """The package's `manifest.json`. Do not change it.
+        """The package's `manifest.json`. Do not modify it.
 
         Raises:
             FileNotFoundError: The package's `manifest.json` is missing.
@@ -280,14 +278,12 @@ class Package:
 
     @property
     def version(self) -> str:
-        """The version of the server."""
+        """The server version."""
         return str(self.manifest.get("server", {}).get("version", "0"))
 
     @property
     def asserts_formats(self) -> bool:
-        """True if `format` is checked (`formats: assert`) and not just an annotation (JSON Schema 2020-12, Validation
-        7).
-        """
+        """True if `format` is checked (`formats: assert`), not just an annotation (JSON Schema 2020-12, Validation 7)."""
         return bool(self.manifest.get("formats") == "assert")
 
     @property
@@ -302,13 +298,13 @@ class Package:
 
     @property
     def exchanges_tokens(self) -> bool:
-        """True if the callers' tokens are exchanged for tokens of an API (RFC 8693)."""
+        """True if callers' tokens are exchanged for API tokens (RFC 8693)."""
         apis: Iterable[Mapping[str, Any]] = (self.manifest.get("apis") or {}).values()
         return any(scheme.get("flow") == EXCHANGE for api in apis for scheme in (api.get("auth") or {}).values())
 
     @cached_property
     def policies(self) -> frozenset[str]:
-        """The policy keys that tools (with the defaults), resources and prompts set."""
+        """The policy keys that tools (including defaults), resources and prompts set."""
         policies: list[Mapping[str, Any]] = [tool.policy for tool in self.tools.values()]
         policies += [
             extension.get("policy") or {}
@@ -318,7 +314,7 @@ class Package:
         return frozenset(key for policy in policies for key, value in policy.items() if value)
 
     def find_policy(self, name: str) -> dict[str, Any]:
-        """Return the policy of a tool: its own keys, and the defaults for other keys."""
+        """Return a tool's policy: its own keys, with defaults for the others."""
         if name not in self._policies:
             own: Mapping[str, Any] = self.list_entries("tools")[name][1].get("policy") or {}
             policy = {**(self.manifest.get("policy") or {}), **own}
@@ -326,13 +322,13 @@ class Package:
         return self._policies[name]
 
     def lift_limits(self) -> None:
-        """Remove the limits `rateLimit` and `concurrency`. Call this before the server is built."""
+        """Remove the `rateLimit` and `concurrency` limits. Call this before the server is built."""
         self._lifted = _LIMITS_OF_CALLS
         self._policies.clear()
 
     @cached_property
     def aliases(self) -> Mapping[str, Alias]:
-        """The old names of tools."""
+        """The tools' old names."""
         return {
             alias["name"]: Alias(alias["name"], name, alias.get("removeAfter"), alias.get("arguments") or {})
             for name, (_, extension) in self.list_entries("tools").items()
@@ -340,13 +336,13 @@ class Package:
         }
 
     def resolve_alias(self, name: str) -> str:
-        """Return the current name of a tool."""
+        """Return a tool's current name."""
         alias = self.aliases.get(name)
         return name if alias is None else alias.tool
 
     @cached_property
     def has_tasks(self) -> bool:
-        """True if calls of any tool may run as tasks."""
+        """True if calls to any tool can run as tasks."""
         return any(tool.task_support != "forbidden" for tool in self.tools.values())
 
     @cached_property
@@ -375,30 +371,30 @@ class Package:
         return "scopes" in self.policies or bool((self.manifest.get("auth") or {}).get("scopes"))
 
     def read_data(self, path: str) -> bytes:
-        """Read a file of the package.
+        """Read a file in the package.
 
         Raises:
             FileNotFoundError: The file is missing.
         """
         content = pkgutil.get_data(self.name, path)
         if content is None:
-            raise FileNotFoundError(f"{path} of the package {self.name!r} is missing")
+            raise FileNotFoundError(f"{path} is missing from the package {self.name!r}")
         return content
 
     def load_model(self, module: str, name: str) -> Any:
-        """Return a class of a module below `models`."""
+        """Return a class from a module under `models`."""
         return getattr(importlib.import_module(f"{self.name}.models.{module}"), name)
 
     def load_context(self, name: str) -> Any:
-        """Return a class of the module `contexts`."""
+        """Return a class from the `contexts` module."""
         return getattr(importlib.import_module(f"{self.name}.contexts"), name)
 
     def replace_features(self, features: Sequence[_Feature]) -> Sequence[_Feature]:
-        """Return the features of its server (`server.core.feature.Feature`); subclasses may wrap them."""
+        """Return its server's features (`server.core.feature.Feature`). Subclasses can wrap them."""
         return features
 
     def list_entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
-        """Return a section of the manifest, such as `prompts`: the definition and the extension of each entry."""
+        """Return the definition and extension of each entry in a manifest section, such as `prompts`."""
         if section not in self._entries:
             key = _KEYS[section]
             whole: Mapping[str, Any] = _resolve_tools(self.manifest) if section == "tools" else {}
@@ -413,7 +409,7 @@ class Package:
 
 
 def _resolve_tools(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tools with bundled schemas, with complete schemas."""
+    """Return the tools that have bundled schemas, with complete schemas."""
     if "bundled" not in manifest:
         return {}
     from .schema.bundles import resolve_bundled

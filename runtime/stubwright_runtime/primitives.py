@@ -1,4 +1,4 @@
-"""The other primitives of a package: resources, resource templates and prompts."""
+"""A package's other primitives: resources, resource templates and prompts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Resource:
 
     Attributes:
         uri: Its URI.
-        method: The handlers' method that reads it; `None` if the manifest has the content.
+        method: The handler method that reads it. `None` if the manifest has the content.
     """
 
     uri: str
@@ -27,9 +27,9 @@ class Template:
 
     Attributes:
         uri: The URI template (RFC 6570).
-        method: The handlers' method that reads its resources.
+        method: The handler method that reads its resources.
         stem: The prefix of the names of its classes; by default the method in PascalCase.
-        completes: The handlers' method that completes the variables that the manifest does not.
+        completes: The handler method for variables that the manifest does not complete.
     """
 
     uri: str
@@ -44,7 +44,7 @@ class Template:
 
     @property
     def params_name(self) -> str:
-        """The name of the class of its variables."""
+        """The class name for its variables."""
         return f"{self.stem}Params"
 
 
@@ -54,9 +54,9 @@ class Prompt:
 
     Attributes:
         name: The wire name.
-        method: The handlers' method that returns its messages; `None` if the manifest has them.
+        method: The handler method that returns its messages. `None` if the manifest has them.
         stem: The prefix of the names of its classes; by default the method in PascalCase.
-        completes: The handlers' method that completes the arguments that the manifest does not.
+        completes: The handler method for arguments that the manifest does not complete.
     """
 
     name: str
@@ -71,5 +71,5 @@ class Prompt:
 
     @property
     def args_name(self) -> str:
-        """The name of the class of its arguments."""
+        """The class name for its arguments."""
         return f"{self.stem}Args"

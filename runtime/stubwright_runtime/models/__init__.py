@@ -1,1 +1,1 @@
-"""The base classes of generated models."""
+"""Base classes for generated models."""

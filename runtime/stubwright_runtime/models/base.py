@@ -1,4 +1,4 @@
-"""The base classes of generated models, which accept every value that the schema accepts, without coercion."""
+"""Base classes for generated models, which accept exactly what the schema accepts, without coercion."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _NULL_ALLOWED = "null allowed"
 class _NullMarker:
     """Marks an optional field whose schema allows `null`, so that `None` can be a value.
 
-    The mark is in pydantic's core schema, because `FieldInfo` is incomplete until later classes are defined.
+    The marker is in pydantic's core schema, because `FieldInfo` is incomplete until later classes are defined.
     """
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the marked schema of the type."""
+        """Return the type's schema with the marker."""
         schema = handler(source)
         return cast("CoreSchema", {**schema, "metadata": {**schema.get("metadata", {}), _NULL_ALLOWED: True}})
 
@@ -52,19 +52,21 @@ class _NullMarker:
 Nullable: TypeAlias = Annotated[T | None, _NullMarker()]
 """The type of an optional field whose schema allows `null`.
 
-`x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set`
-distinguishes them, and a `None` that was set is sent as `null`. `x: T | None = None`, without `Nullable`, is `None`
-only when the key is absent, and is never sent.
+`x: Nullable[T] = None` is `None` when the key is absent and when it is `null`. `"x" in model.model_fields_set`
+distinguishes the two, and an explicitly set `None` is sent as `null`. `x: T | None = None`, without `Nullable`, is
+`None` only when the key is absent, and is never sent.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class _Wire:
-    """Information on the fields of a class.
+    """Wire information about a class's fields.
 
-    `aliases` has the wire names that differ from Python names. The others are optional fields: `absent` use `None` for
-    absence; `fixed`, with their wire names, have an immutable default; `growing`, with their wire names and a factory,
-    have a mutable default.
+    Attributes:
+        aliases: The wire names that differ from Python names.
+        absent: The optional fields that use `None` for absence.
+        fixed: The optional fields with an immutable default, and their wire names.
+        growing: The optional fields with a mutable default, with their wire names and a factory.
     """
 
     aliases: Mapping[str, str]
@@ -79,14 +81,14 @@ class _Wire:
 
 
 def _wire(cls: type[Model]) -> _Wire:
-    # The attribute is set with the core schema, which pydantic defers.
+    # The attribute is set along with the core schema, which pydantic defers.
     if not cls.__pydantic_complete__:
         cls.model_rebuild()
     return cls.__stubwright_wire__
 
 
 def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
-    """Convert the arguments of a constructor to wire names, without `None` for absence."""
+    """Convert constructor arguments to wire names, dropping each `None` that means absence."""
     return {
         wire.aliases.get(name, name): value
         for name, value in values.items()
@@ -95,7 +97,7 @@ def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
 
 
 def _make_serializer(cls: type[Model]) -> Callable[..., Any]:
-    """Return the function that serializes instances of `cls`."""
+    """Return a function that serializes instances of `cls`."""
 
     def serialize(
         model: Model, handler: core_schema.SerializerFunctionWrapHandler, info: core_schema.SerializationInfo
@@ -120,7 +122,7 @@ def _make_serializer(cls: type[Model]) -> Callable[..., Any]:
 def _separate_extra(hidden: Mapping[str, str]) -> Callable[..., Any]:
     """Return a validator that does not mistake an extra key for a field with another wire name.
 
-    Pydantic records both in one set of names; `hidden` are the affected fields, with their wire names.
+    Pydantic records both in one set of names. `hidden` contains the affected fields and their wire names.
     """
 
     def validate(value: Mapping[str, object], handler: Callable[[object], Any]) -> Any:
@@ -134,12 +136,12 @@ def _separate_extra(hidden: Mapping[str, str]) -> Callable[..., Any]:
 
 
 def _are_equal(value: object, default: object) -> bool:
-    """Return whether values are equal as JSON; unlike `==`, `True` differs from `1`."""
+    """Return whether values are equal as JSON. Unlike with `==`, `True` differs from `1`."""
     return value == default and repr(value) == repr(default)
 
 
 def _find_part(schema: Any, kind: str = "model") -> Any:
-    """Return the part of a core schema with this type, below the validators of a subclass."""
+    """Return the part of a core schema with this type, inside a subclass's validators."""
     while schema["type"] != kind:
         if not schema["type"].startswith("function-") or "schema" not in schema:
             return None
@@ -152,7 +154,7 @@ def _is_none(value: object) -> bool:
 
 
 def _remove_null(schema: Any) -> Any:
-    """Return the schema of an optional field that cannot be `null` when its key is present."""
+    """Return the schema for an optional field that cannot be `null` when its key is present."""
     if schema["type"] == "nullable":
         return schema["schema"]
     if schema["type"] == "default":
@@ -163,7 +165,8 @@ def _remove_null(schema: Any) -> Any:
 def _read_integer(value: object) -> int | float:
     """Convert a float such as `1.0` to an integer.
 
-    `1e23` is 10**23 in JSON, but another number as a float and so as an `int`; such a float stays a float.
+    `1e23` is 10**23 in JSON, but a different number as a float and therefore as an `int`. Such a float is not
+    converted.
     """
     if isinstance(value, float) and value.is_integer():
         whole = int(value)
@@ -172,7 +175,7 @@ def _read_integer(value: object) -> int | float:
 
 
 def _read_decimal(value: float) -> int:
-    """Return the integer with the decimal digits of an integral float."""
+    """Return an integer with the decimal digits of an integral float."""
     return int(value) if abs(value) < _EXACT else int(Decimal(repr(value)))
 
 
@@ -198,8 +201,8 @@ _BOOL = core_schema.bool_schema(strict=True)
 def _make_exact(schema: Any) -> Any:
     """Change a core schema to accept a JSON value unchanged or reject it.
 
-    An integer may be written `1.0`, a number stays the `int` or `float` that it is (2**53 + 1 has no `float`), and `1`
-    and `true` are different values, which pydantic's own literals do not distinguish.
+    An integer can be written `1.0`, a number stays an `int` or a `float` (2**53 + 1 has no `float`), and `1` and `true`
+    are different values, which pydantic's own literals do not distinguish.
     """
     match schema["type"]:
         case "int":
@@ -245,18 +248,18 @@ def _make_literal_exact(schema: Any) -> Any:
 
 
 def _is_marked(schema: Any) -> bool:
-    """Return whether a field is marked by `Nullable`."""
+    """Return whether a field is marked with `Nullable`."""
     while schema["type"] == "default":
         schema = schema["schema"]
     return bool(schema.get("metadata", {}).get(_NULL_ALLOWED))
 
 
 class _BuildState(threading.local):
-    """State during the construction of core schemas; empty otherwise.
+    """State while core schemas are built, and empty otherwise.
 
     Attributes:
-        now: The class whose fields pydantic is reading.
-        met: The classes found so far, with the references to them.
+        now: The class whose fields pydantic is processing.
+        met: The classes found so far, with references to them.
     """
 
     now: type[BaseModel] | None = None
@@ -269,10 +272,10 @@ _BUILDING: Final = _BuildState()
 def _build_one_by_one(
     cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Callable[[], CoreSchema]
 ) -> CoreSchema:
-    """Build the core schema of a class with `make`; for a field of another class, return a reference.
+    """Build the core schema for a class with `make`, or return a reference if the class is the type of a field.
 
-    Pydantic's recursion overflows the stack for a hundred classes that refer to each other. So referenced classes are
-    built afterwards; then the references get pydantic's names.
+    Pydantic's recursion overflows the stack for a hundred classes that reference each other. So referenced classes are
+    built afterwards, and the references are then updated to pydantic's names.
     """
     met = _BUILDING.met
     if met is not None and cls is not _BUILDING.now:
@@ -300,22 +303,22 @@ def _build_one_by_one(
 
 
 def _read_reference(schema: Any) -> str:
-    """Return pydantic's name for the class of a core schema."""
+    """Return pydantic's name for the class in a core schema."""
     return str(schema["schema_ref"] if schema["type"] == "definition-ref" else _find_part(schema)["ref"])
 
 
 class Model(BaseModel):
-    """Base of the models of JSON objects.
+    """Base class for models of JSON objects.
 
-    The constructor uses Python names, `model_validate` wire names. Unknown keys are in `model_extra`, unless the schema
-    forbids them. A field is serialized if it was set or differs from its default: so a received instance is sent
-    unchanged, and a list that was extended from its default is sent, too.
+    The constructor uses Python names, and `model_validate` uses wire names. Unknown keys are in `model_extra`, unless
+    the schema forbids them. A field is serialized if it was set or differs from its default. So a received instance is
+    sent unchanged, and a default list that was extended is sent, too.
     """
 
-    __test__: ClassVar[bool] = False  # prevents collection by pytest
+    __test__: ClassVar[bool] = False  # keeps pytest from collecting it
 
     model_config = ConfigDict(
-        defer_build=True,  # referenced classes may be defined later
+        defer_build=True,  # referenced classes can be defined later
         extra="allow",
         protected_namespaces=(),
         ser_json_inf_nan="constants",  # otherwise serialized as `null`
@@ -328,12 +331,12 @@ class Model(BaseModel):
     _stubwright_redacted: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, redacted: Collection[str] = (), **kwargs: Unpack[ConfigDict]) -> None:
-        """Set the wire names of the fields that `policy.redact` hides in `repr`, `str` and logs."""
+        """Set the wire names of fields that `policy.redact` hides in `repr`, `str` and logs."""
         super().__init_subclass__(**kwargs)
         cls._stubwright_redacted |= {*redacted}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Yield the fields for `repr`, without redacted fields, and without additional keys if any are redacted."""
+        """Yield the fields for `repr`, omitting redacted fields, and all additional keys if any field is redacted."""
         hidden, fields = self._stubwright_redacted, type(self).__pydantic_fields__
         for name, value in super().__repr_args__():
             known = fields.get(name or "")
@@ -346,17 +349,17 @@ class Model(BaseModel):
             wire = _wire(type(self))
             super().__init__(**_to_wire(wire, values))
 
-        # As on the replaced method: validation may skip it.
+        # set on pydantic's own method, too, so that validation may skip it
         __init__.__pydantic_base_init__ = True
 
         @classmethod
         def model_construct(cls, _fields_set: set[str] | None = None, **values: object) -> Self:
-            """Create an instance from trusted Python values, by Python names, without validation."""
+            """Create an instance from trusted Python values without validation, using Python names."""
             return super().model_construct(_fields_set, **_to_wire(_wire(cls), values))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return pydantic's schema of the fields, without coercions, and with our serializer."""
+        """Return pydantic's schema for the fields, without coercion and with our serializer."""
         return _build_one_by_one(cls, handler, lambda: cls._stubwright_schema(source, handler))
 
     @classmethod
@@ -407,7 +410,7 @@ class Model(BaseModel):
 
 
 class Root(RootModel[T], Generic[T]):
-    """Base of the models of JSON values that are not objects; `root` is the value."""
+    """Base class for models of JSON values other than objects. `root` is the value."""
 
     __test__: ClassVar[bool] = False
 
@@ -415,7 +418,7 @@ class Root(RootModel[T], Generic[T]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return pydantic's schema of the root's type, without coercions."""
+        """Return pydantic's schema for the root's type, without coercion."""
 
         def make() -> CoreSchema:
             schema = handler(source)

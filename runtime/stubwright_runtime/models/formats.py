@@ -1,6 +1,6 @@
 """Parses strings with a `format` (dates, times, UUIDs, URIs, base64) into Python values that format as the same string.
 
-Strings without an exact value remain strings if the union contains `str`; otherwise they are rejected.
+If no exact value exists, a string stays a string if the union contains `str`, and is rejected otherwise.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DATE_TIME: Final = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt]{_TIME}", re.ASCII)
 
 
 class _Time(dt.time):
-    """A time that stores its original string; derived times do not."""
+    """A time that stores its original string. Derived times do not."""
 
     written: str | None = None
 
@@ -38,7 +38,7 @@ class _Time(dt.time):
 
 
 class _DateTime(dt.datetime):
-    """A datetime that stores its original string; derived datetimes do not."""
+    """A datetime that stores its original string. Derived datetimes do not."""
 
     written: str | None = None
 
@@ -48,16 +48,16 @@ class _DateTime(dt.datetime):
 
 
 class _PathlessUrl(AnyUrl):
-    """A URL without a path, such as `https://example.com`; pydantic would add a slash."""
+    """A URL without a path, such as `https://example.com`. Pydantic would add a slash."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the function and arguments that unpickle it."""
+        """Return the function and arguments to unpickle it."""
         return _read_url, (str(self),)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The Python type of a format, with functions to parse and format values.
+    """A format's Python type, with functions to parse and format values.
 
     `read` raises a `ValueError` for a string that the type cannot represent exactly.
     """
@@ -101,7 +101,7 @@ def _read_date_time(text: str) -> dt.datetime:
 
 
 def _write_date_time(value: dt.datetime) -> str:
-    """Format a datetime, in UTC if RFC 3339 (section 5.6) cannot express its offset, as for most before 1900."""
+    """Format a datetime, in UTC if RFC 3339 (section 5.6) cannot express its offset, as for most dates before 1900."""
     if isinstance(value, _DateTime) and value.written is not None:
         return value.written
     offset = _get_offset(value)
@@ -177,14 +177,14 @@ _PYDANTIC: Final = {
     "uuid": "uuid",
 }
 _KINDS: Final[Mapping[str, Kind]] = {name: _BY_FORMAT[form] for name, form in _PYDANTIC.items()}
-"""The types by pydantic's names."""
+"""The types, by pydantic's names."""
 
 TYPED: Final = frozenset(_BY_FORMAT)
 """The formats with Python types, including the encoding `base64`."""
 
 
 def is_exact(form: str, text: str) -> bool:
-    """Return whether the type of a format (one of `TYPED`) represents a string exactly."""
+    """Return whether a format's type (one of `TYPED`) represents a string exactly."""
     try:
         _BY_FORMAT[form].read(text)
     except ValueError:
@@ -193,7 +193,7 @@ def is_exact(form: str, text: str) -> bool:
 
 
 def write(value: object) -> str | None:
-    """Format a value of one of the types; return `None` for others.
+    """Format a value of one of the types, or return `None` for other values.
 
     Raises:
         ValueError: A time has no offset from UTC, or RFC 3339 cannot express its offset.
@@ -203,7 +203,7 @@ def write(value: object) -> str | None:
 
 
 def with_texts(union: Any) -> Any:
-    """Return the core schema of a union that parses strings as the first type that represents them exactly."""
+    """Return a core schema for a union that parses strings as the first type that represents them exactly."""
     choices = [_strip_label(choice) for choice in union["choices"]]
     kinds = [kind for choice in choices if (kind := _KINDS.get(_type_name(choice)))]
     if any(choice["type"] == "any" for choice in choices):  # otherwise pydantic does not try other alternatives
@@ -223,17 +223,17 @@ def with_texts(union: Any) -> Any:
 
 
 def read_exactly(schema: Any) -> Any:
-    """Return the core schema of a type that accepts only strings that it represents exactly."""
+    """Return a core schema for a type that accepts only strings that it represents exactly."""
     return with_texts({"choices": [schema]}) if _type_name(schema) in _KINDS else schema
 
 
 def with_default(field: Any) -> Any:
-    """Parse the strings in the default of a field."""
+    """Parse the strings in a field's default."""
     return {**field, "default": _read_in(field["schema"], field["default"])} if "default" in field else field
 
 
 def _read_in(schema: Any, value: Any) -> Any:
-    """Parse the strings in a value by a core schema of `with_texts`."""
+    """Parse the strings in a value according to a core schema from `with_texts`."""
     match schema["type"]:
         case "function-plain" if isinstance(value, str) and isinstance(schema["function"]["function"], _Reader):
             return schema["function"]["function"](value)
@@ -272,7 +272,7 @@ def _read_entries(schema: Any, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type_name(schema: Any) -> str:
-    """Return pydantic's name of a type; the schema of URLs is wrapped."""
+    """Return pydantic's name for a type. The URL schema is wrapped."""
     while schema["type"] == "function-wrap":
         schema = schema["schema"]
     return str(schema["type"])
@@ -285,9 +285,9 @@ def _strip_label(choice: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Parses strings as the first type that represents them exactly; values of these types do not change.
+    """Parses strings as the first type that represents them exactly, and accepts values of these types unchanged.
 
-    With `keeps_text`, other strings do not change, either; otherwise they are rejected.
+    Other strings pass unchanged if `keeps_text` is true, and are rejected otherwise.
     """
 
     kinds: tuple[Kind, ...]
@@ -307,25 +307,25 @@ class _Reader:
                 continue
         if not self.keeps_text:
             raise ValueError(
-                f"not a text that {' or '.join(kind.type.__name__ for kind in self.kinds)} represents exactly"
+                f"not a string that {' or '.join(kind.type.__name__ for kind in self.kinds)} represents exactly"
             )
         return value
 
 
 def _is_of(value: object, kind: Kind) -> bool:
-    """Return whether a value is of a type; a datetime is not a date here."""
+    """Return whether a value is of a type. A datetime does not count as a date."""
     return isinstance(value, kind.type) and not (kind.type is dt.date and isinstance(value, dt.datetime))
 
 
 def _write_text(value: Any) -> str:
     text = value if isinstance(value, str) else write(value)
-    if text is None:  # another alternative of the union writes it
+    if text is None:  # another union alternative serializes it
         raise PydanticSerializationUnexpectedValue(f"Expected a string, not {type(value).__name__}")
     return text
 
 
 def _write_within(value: Any) -> Any:
-    """Format the values of these types in lists and dictionaries; models serialize themselves."""
+    """Format values of these types in lists and dictionaries. Models serialize themselves."""
     if is_object(value):
         return {key: _write_within(below) for key, below in value.items()}
     if is_list(value):

@@ -1,4 +1,4 @@
-"""The base classes of models with `additionalProperties` or `patternProperties`: `Map`, and `OpenModel` with fields."""
+"""Base classes for models with `additionalProperties` or `patternProperties`: `Map`, and `OpenModel` with fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class Map(Root[dict[str, V]], MutableMapping[str, V], Generic[V]):
-    """Base of the models of objects without fields; `root` is the dictionary."""
+    """Base class for models of objects without fields. `root` is the dictionary."""
 
     def __getitem__(self, key: str) -> V:
         """Return the value of a key."""
@@ -36,18 +36,18 @@ class Map(Root[dict[str, V]], MutableMapping[str, V], Generic[V]):
         return len(self.root)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether `other` is of the same class, or any mapping but a model, with the same entries."""
+        """Return whether `other` has the same entries, and is of the same class or a mapping that is not a model."""
         return _equals(self.root, other) if _is_plain(other) else super().__eq__(other)
 
 
 class OpenModel(Model, MutableMapping[str, V]):
-    """Base of the models of objects with fields; a mapping of all keys that are not fields."""
+    """Base class for models of objects with fields, and a mapping of all keys that are not fields."""
 
     if not TYPE_CHECKING:
 
         @classmethod
         def __class_getitem__(cls, values: Any) -> GenericAlias:
-            """Return the base for a type of values, which may be a forward reference."""
+            """Return the base class for a value type, which can be a forward reference."""
             return GenericAlias(cls, (values,))
 
         def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -71,11 +71,11 @@ class OpenModel(Model, MutableMapping[str, V]):
         """Set the value of a key.
 
         Raises:
-            KeyError: The key is a field; set the attribute.
+            KeyError: The key is a field. Set the attribute instead.
         """
         for name, field in type(self).__pydantic_fields__.items():
             if key == (field.alias or name):
-                raise KeyError(f"{key!r} is a field; set the attribute {name!r}")
+                raise KeyError(f"{key!r} is a field; set the attribute {name!r} instead")
         self._others[key] = value
 
     def __delitem__(self, key: str) -> None:
@@ -91,7 +91,7 @@ class OpenModel(Model, MutableMapping[str, V]):
         return len(self._others)
 
     def __bool__(self) -> bool:
-        """Return True, even without other keys than fields."""
+        """Return True, even without keys other than fields."""
         return True
 
     def __eq__(self, other: object) -> bool:

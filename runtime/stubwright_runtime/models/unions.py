@@ -1,8 +1,8 @@
-"""Chooses the alternative of a union for a value without validating each alternative completely.
+"""Chooses a union alternative for a value without fully validating each alternative.
 
 Only models whose constants, required keys and forbidden keys allow the value are tried. The model with the most set
-fields is chosen, and cached during validation, so that the work does not multiply with each level. Unlike in pydantic's
-smart mode, models have precedence over plain mappings.
+fields is chosen. The choice is cached during validation, so that the work does not multiply with each level. Unlike in
+pydantic's smart mode, models have precedence over plain mappings.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pydantic_core import ValidationError, core_schema
 from ..values.json import Json, is_list
 
 CLASSES: Final[WeakValueDictionary[str, type[BaseModel]]] = WeakValueDictionary()
-"""The classes of models by reference."""
+"""Model classes by reference."""
 
 OUTLINE: Final = "_stubwright_outline"
-"""The attribute with the outline of a class."""
+"""The attribute that stores a class's outline."""
 
 _ALL: Final = -1
 _ANY: Final = "any of them"
@@ -35,12 +35,12 @@ _LISTS: Final = frozenset({"list", "set", "frozenset", "tuple"})
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The constraints on the keys of a model's JSON object.
+    """The constraints on the keys in a model's JSON object.
 
     Attributes:
         required: The required keys.
-        known: The permitted keys; `None` for any.
-        constants: The permitted values of keys with constants.
+        known: The permitted keys. `None` for any.
+        constants: The permitted values for keys with constants.
     """
 
     required: frozenset[str]
@@ -48,7 +48,7 @@ class Outline:
     constants: Mapping[str, frozenset[object]]
 
     def fits(self, value: Mapping[str, object]) -> bool:
-        """Return whether an object may match this model."""
+        """Return whether an object could match this model."""
         if not self.required <= value.keys() or not (self.known is None or value.keys() <= self.known):
             return False
         return all(_is_allowed(value[key], allowed) for key, allowed in self.constants.items() if key in value)
@@ -66,7 +66,7 @@ def register(cls: type[BaseModel], reference: str, fields: Mapping[str, Any], ke
         cls: The model.
         reference: Pydantic's reference to it.
         fields: The core schemas of its fields.
-        keys: The wire name of each field.
+        keys: The wire names of its fields.
     """
     constants = {keys[name]: values for name, part in fields.items() if (values := _find_constants(part["schema"]))}
     required = frozenset(keys[name] for name in fields if cls.__pydantic_fields__[name].is_required())
@@ -76,7 +76,7 @@ def register(cls: type[BaseModel], reference: str, fields: Mapping[str, Any], ke
 
 
 def _find_constants(schema: Any) -> frozenset[object]:
-    """Return the permitted constants of a field; empty if others are permitted."""
+    """Return a field's permitted constants, or an empty set if other values are permitted."""
     while schema["type"] == "default" or (schema["type"] == "function-wrap" and "schema" in schema):
         schema = schema["schema"]
     return frozenset(schema["expected"]) if schema["type"] == "literal" else frozenset()
@@ -87,13 +87,13 @@ def _is_allowed(value: object, allowed: frozenset[object]) -> bool:
 
 
 class _State(threading.local):
-    """State of the current validation.
+    """The state of the current validation.
 
     Attributes:
-        only: The alternative that the innermost union tries, or all.
+        only: The alternative that the innermost union tries, or all alternatives.
         depth: The number of nested unions.
-        choices: The cached choices by union and value.
-        remembers: Whether no object or list occurs twice in the value, so that results may be reused.
+        choices: The cached choices, by union and value.
+        remembers: Whether no object or list occurs twice in the value, so that results can be reused.
     """
 
     only: int = _ALL
@@ -106,7 +106,7 @@ class _State(threading.local):
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The chosen alternative and its result, or the error."""
+    """A chosen alternative and its result, or the error."""
 
     number: int
     value: object
@@ -117,17 +117,17 @@ _STATE: Final = _State()
 
 
 def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
-    """Return the schema of a union that chooses its alternatives, which `exact` converts."""
+    """Return a union schema that chooses among its alternatives, which `exact` converts."""
     choices = [_strip_label(choice) for choice in union["choices"]]
     fits = [_make_test(choice) for choice in choices]  # before pydantic changes the schemas in place
-    # Pydantic distinguishes scalars itself.
+    # Pydantic itself distinguishes scalars.
     if sum(test is not _is_scalar for test in fits) < 2:
         return {**union, "choices": [exact(choice) for choice in choices]}
     labels = _make_labels(choices)
     parts = [exact(choice) for choice in choices]
     whole: Any = {**union, "choices": [*zip(parts, labels, strict=True)]}
 
-    # JSON Schema has no such tags; use the plain union.
+    # JSON Schema has no discriminator tags, so use the plain union.
     def merge_schema(_: object, handler: Callable[[Any], Any]) -> Any:
         return handler(whole)
 
@@ -140,7 +140,7 @@ def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
 
 
 def _make_labels(choices: Iterable[Any]) -> list[str]:
-    """Return a distinct label for each alternative, for error messages."""
+    """Return a unique label for each alternative, for error messages."""
     labels: list[str] = []
     for choice in choices:
         label = _make_label(choice)
@@ -154,7 +154,7 @@ def _strip_label(choice: Any) -> Any:
 
 
 def _make_label(schema: Any) -> str:
-    """Return the label of an alternative, for error messages."""
+    """Return an alternative's label for error messages."""
     match schema["type"]:
         case "definition-ref":
             return str(schema["schema_ref"]).partition(":")[0].rpartition(".")[2]
@@ -165,7 +165,7 @@ def _make_label(schema: Any) -> str:
 
 
 def _make_chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Callable[..., Any]:
-    """Return a validator that reads a value with the best alternative; `union` is the key of the union."""
+    """Return a validator that parses a value with the best alternative. `union` is the union's cache key."""
 
     def read(value: Json, handler: Callable[[object], Any]) -> Any:
         if not isinstance(value, dict | list):
@@ -183,7 +183,7 @@ def _make_chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Calla
             known = _choose_best(value, handler, possible)
             if _STATE.depth:
                 _STATE.choices[key] = known
-        # An object that occurs twice becomes two models: reuse only the choice.
+        # An object that occurs twice becomes two models, so reuse only the choice.
         elif known.error is None and not _STATE.remembers:
             return _read(value, handler, known.number)
         if known.error is not None:
@@ -194,7 +194,7 @@ def _make_chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Calla
 
 
 def _read(value: object, handler: Callable[[object], Any], only: int) -> Any:
-    """Read a value with one alternative."""
+    """Parse a value with one alternative."""
     before, _STATE.only = _STATE.only, only
     _STATE.depth += 1
     try:
@@ -207,7 +207,7 @@ def _read(value: object, handler: Callable[[object], Any], only: int) -> Any:
 
 
 def _choose_best(value: object, handler: Callable[[object], Any], possible: Iterable[int]) -> _Choice:
-    """Read a value with the first alternative that sets the most fields."""
+    """Parse a value with the first alternative that sets the most fields."""
     best, most = _Choice(-1, None), -1
     _STATE.depth += 1
     try:
@@ -227,7 +227,7 @@ def _choose_best(value: object, handler: Callable[[object], Any], possible: Iter
 
 
 def _repeats(value: Json) -> bool:
-    """Return whether an object or a list occurs twice in a value."""
+    """Return whether an object or list occurs twice in a value."""
     seen: set[int] = set()
     waiting: list[Json] = [value]
     while waiting:
@@ -241,7 +241,7 @@ def _repeats(value: Json) -> bool:
 
 
 def _count_fields_set(value: object) -> int:
-    """Return the number of set fields in the models of a value."""
+    """Count the set fields of all models in a value."""
     count, waiting = 0, [value]
     while waiting:
         here = waiting.pop()
@@ -257,7 +257,7 @@ def _count_fields_set(value: object) -> int:
 
 
 def _identify(schema: Any) -> object:
-    """Return a key that is equal for schemas that read values alike."""
+    """Return a key that is equal for schemas that parse values identically."""
     match schema["type"]:
         case "definition-ref":
             return schema["schema_ref"]
@@ -274,7 +274,7 @@ def _identify(schema: Any) -> object:
 
 
 def _make_test(schema: Any) -> Callable[[Any], bool]:
-    """Return a predicate for objects and lists that may match an alternative."""
+    """Return a predicate for objects and lists that could match an alternative."""
     while schema["type"] in ("nullable", "default"):
         schema = schema["schema"]
     match schema["type"]:
