@@ -199,7 +199,7 @@ class Tool:
 
     @property
     def asserts_formats(self) -> bool:
-        """True if `format` is checked (`formats: assert`), not just an annotation (JSON Schema 2020-12, Validation 7)."""
+        """True if `format` is checked (`formats: assert`), not only annotated (JSON Schema 2020-12, Validation 7)."""
         return self.package.asserts_formats
 
     @property
@@ -283,7 +283,7 @@ class Package:
 
     @property
     def asserts_formats(self) -> bool:
-        """True if `format` is checked (`formats: assert`), not just an annotation (JSON Schema 2020-12, Validation 7)."""
+        """True if `format` is checked (`formats: assert`), not only annotated (JSON Schema 2020-12, Validation 7)."""
         return bool(self.manifest.get("formats") == "assert")
 
     @property

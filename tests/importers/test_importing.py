@@ -506,7 +506,7 @@ def test_certificates_that_cannot_be_read_are_named(
     monkeypatch.setenv("SSL_CERT_FILE", "missing.pem")
     done = stubwright(*command.split(), "https://example.invalid/x.json", cwd=tmp_path)
     assert done.returncode != 0
-    assert done.stderr.endswith("SSL_CERT_FILE is 'missing.pem', which cannot be used: No such file or directory\n")
+    assert done.stderr.endswith("cannot use SSL_CERT_FILE='missing.pem': No such file or directory\n")
     assert "Traceback" not in done.stderr
 
 

@@ -86,7 +86,7 @@ def test_the_longest_uri() -> None:
         ("a://{x}{y}", "nothing separates `y` from the variable before it", "put a `/` between them"),
         ("a://{x}/{x}", "it has the variable `x` twice", "rename the second one"),
         ("a://{x:3}", "`{x:3}` has a prefix modifier, which servers cannot match", "remove it"),
-        ("a://b{?x*}", "`{?x*}` is a list that servers cannot match", "write it as `{/path*}`"),
+        ("a://b{?x*}", "`{?x*}` is a list, which servers cannot match", "write it as `{/path*}`"),
         ("a://{=x}", "`{=x}` uses an operator that RFC 6570 reserves", "write `{name}`"),
         ("a://{+x}/{+y}", "two of its variables can each span several segments", "remove one"),
         ("a://b{?x}{?y}", "it has two queries", "write one, such as `{?from,to}`"),

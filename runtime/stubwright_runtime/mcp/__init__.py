@@ -1,1 +1,1 @@
-"""The Model Context Protocol: its constants, its revisions, and downgrades for older revisions."""
+"""The Model Context Protocol: constants, revisions, and downgrades to older revisions."""

@@ -1,4 +1,4 @@
-"""Old names of tools, which are not listed, but can be called."""
+"""Old tool names, which are not listed but can still be called."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """An old name of a tool. It is not listed, but can still be called.
+    """An old tool name. It is not listed, but can still be called.
 
     Attributes:
         name: The old name.
-        tool: The wire name of the tool.
-        remove_after: The last version of the server that supports it; `None` if unspecified.
-        arguments: The old names of arguments, with the current ones.
+        tool: The tool's wire name.
+        remove_after: The last server version that supports it. `None` if unspecified.
+        arguments: The current argument names, by old name.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Alias:
     arguments: Mapping[str, str]
 
     def rename(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments with their current names; if both names were sent, the value of the old one wins."""
+        """Rename arguments to their current names. If both names were sent, the old name's value wins."""
         return {
             **{name: value for name, value in sent.items() if name not in self.arguments},
             **{self.arguments[name]: value for name, value in sent.items() if name in self.arguments},

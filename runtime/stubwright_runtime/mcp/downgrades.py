@@ -1,4 +1,4 @@
-"""Downgrades tools and results to older revisions; parts that a revision supports or ignores do not change."""
+"""Downgrades tools and results to older revisions. Anything that a revision supports or ignores stays unchanged."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def downgrade_tool(definition: dict[str, Any], revision: Revision) -> dict[str, Any]:
-    """Return a tool for a revision.
+    """Downgrade a tool to a revision.
 
-    Before 2026-07-28, an `outputSchema` requires `type: object`: it is added if the schema implies it; schemas that
+    Before 2026-07-28, an `outputSchema` requires `type: object`. It is added if the schema implies it. Schemas that
     allow other values are omitted.
     """
     if revision.has("any_output") or "outputSchema" not in definition:
@@ -26,10 +26,10 @@ def downgrade_tool(definition: dict[str, Any], revision: Revision) -> dict[str, 
 
 
 def downgrade_result(result: dict[str, Any], definition: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
-    """Return a result for a revision.
+    """Downgrade a result to a revision.
 
-    Before 2026-07-28, structured content is omitted if its `outputSchema` is, or if it is not an object; before
-    2025-06-18, resource links become text; before 2025-03-26, audio becomes embedded resources.
+    Before 2026-07-28, structured content is omitted if it is not an object or its `outputSchema` is omitted. Before
+    2025-06-18, resource links become text. Before 2025-03-26, audio becomes embedded resources.
     """
     if revision.has("any_output"):
         return result
@@ -44,7 +44,7 @@ def downgrade_result(result: dict[str, Any], definition: Mapping[str, Any], revi
 
 
 def downgrade_block(block: dict[str, Any], revision: Revision, number: int = 1) -> dict[str, Any]:
-    """Return a content block for a revision; `number` makes URIs of audio unique in a result."""
+    """Downgrade a content block to a revision. `number` makes audio URIs unique within a result."""
     common = {key: value for key, value in block.items() if key in ("annotations", "_meta")}
     if block["type"] == "resource_link" and not revision.has("resource_links"):
         name = block.get("title") or block["name"]

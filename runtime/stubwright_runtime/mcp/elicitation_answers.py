@@ -1,4 +1,4 @@
-"""A person's answers to a question without a form's values, for handlers and for a client's `on_question`.
+"""A person's answers to a question, without form values, for handlers and a client's `on_question`.
 
 `Declined` and `Cancelled` are falsy, so that `if answer := await ctx.ask.confirm():` works.
 """
@@ -16,11 +16,11 @@ _ACTIONS: Final = ("accept", "decline", "cancel")
 
 @dataclass(frozen=True, slots=True)
 class ElicitResult:
-    """A client's unchecked answer (MCP 2025-11-25, schema, `ElicitResult`).
+    """A client's unvalidated answer (MCP 2025-11-25, schema, `ElicitResult`).
 
     Attributes:
         action: The decision: `accept`, `decline` or `cancel`.
-        content: The form's values, if accepted; not validated.
+        content: The form's values, if accepted. They are not validated.
     """
 
     action: str
@@ -30,12 +30,12 @@ class ElicitResult:
     def from_json(cls, value: object) -> ElicitResult:
         """Parse a result. Raises ValueError if it is invalid."""
         if not is_mapping(value):
-            raise ValueError("it should be an object")
+            raise ValueError("it must be an object")
         action, content = value.get("action"), value.get("content")
         if action not in _ACTIONS:
-            raise ValueError("action: it should be 'accept', 'decline' or 'cancel'")
+            raise ValueError("action: it must be 'accept', 'decline' or 'cancel'")
         if content is not None and not is_mapping(content):
-            raise ValueError("content: it should be an object")
+            raise ValueError("content: it must be an object")
         for name, field_value in (content or {}).items():
             if not _is_primitive(field_value):
                 raise ValueError(f"content.{name}: it must be a string, a number, a boolean or a list of strings")
@@ -51,12 +51,13 @@ def _is_primitive(value: object) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The person agreed (MCP 2025-11-25, client/elicitation, "Response Actions", `accept`).
+    """The person accepted (MCP 2025-11-25, client/elicitation, "Response Actions", `accept`).
 
-    It may mean that the person agreed to open a URL, and is not done yet. The answer to a form has its defaults.
+    It can mean that the person agreed to open a URL, and has not finished there yet. The answer to a form includes the
+    form's defaults.
 
     Attributes:
-        elicitation: The id for `ctx.complete`, which notifies the client that the person is done at the URL, up to
+        elicitation: The ID for `ctx.complete`, which notifies the client that the person has finished at the URL, up to
             2025-11-25.
     """
 
@@ -76,7 +77,7 @@ class Declined:
 @final
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The person closed the question (MCP 2025-11-25, client/elicitation, "Response Actions", `cancel`)."""
+    """The person dismissed the question (MCP 2025-11-25, client/elicitation, "Response Actions", `cancel`)."""
 
     def __bool__(self) -> Literal[False]:
         """Return False: it is not an answer."""

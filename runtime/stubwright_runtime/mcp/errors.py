@@ -19,14 +19,14 @@ URL_ELICITATION_REQUIRED: Final = -32042
 
 
 UNWRITABLE: Final = "The message cannot be written as JSON"
-"""The error text for results with values that are not JSON."""
+"""The error message for results with values that are not JSON."""
 
 
 class ProtocolError(Exception):
     """A request fails with a protocol error. The message is for the client."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
-        """Create an error from its JSON-RPC code, text and data."""
+        """Create an error from its JSON-RPC code, message and data."""
         super().__init__(message)
         self.code = code
         self.message = message
@@ -34,9 +34,9 @@ class ProtocolError(Exception):
 
 
 INVALID_STATE: Final = "invalid_request_state"
-"""The reason in the error data for an invalid `requestState`."""
+"""The `reason` in the error data for an invalid `requestState`."""
 
 
 def refuse_state() -> ProtocolError:
-    """Return the error for an invalid `requestState`, without details, which would help to forge one."""
+    """Return the error for an invalid `requestState`, without details that would help to forge one."""
     return ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", {"reason": INVALID_STATE})

@@ -1,4 +1,4 @@
-"""Headers that mirror arguments of a call (MCP 2026-07-28, server/tools, "x-mcp-header").
+"""Headers that mirror call arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
 
 Servers compare them with the body, because proxies may rely on them.
 """
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PREFIX: Final = "Mcp-Param-"
-"""The prefix of these headers."""
+"""The header prefix."""
 
 _SAFE: Final = re.compile(r"[\x20-\x7e]*")
 _ENCODED: Final = re.compile(r"=\?base64\?(.*)\?=")
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-"""The name of a header (RFC 9110, 5.6.2)."""
+"""A header name (RFC 9110, 5.6.2)."""
 
 _DECIMAL: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 _MIRRORED: Final = ("string", "integer", "boolean")
-"""The types that can be mirrored; numbers have several representations."""
+"""The types that can be mirrored. A `number` has several representations."""
 
 _ONE: Final = frozenset(
     {
@@ -46,15 +46,15 @@ _ONE: Final = frozenset(
 )
 _LISTED: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties"})
-"""The keywords whose value is a schema, a list of schemas, or schemas by name (JSON Schema 2020-12, Core, 10)."""
+"""Keywords whose value is a schema, a list of schemas, or schemas by name (JSON Schema 2020-12, Core, 10)."""
 
 
 class MirroredArgument(NamedTuple):
     """A mirrored argument.
 
     Attributes:
-        path: The names of the nested properties.
-        name: The name of the header without the prefix.
+        path: The property names from the root to the argument.
+        name: The header name without the prefix.
         type: The JSON type.
     """
 
@@ -64,20 +64,20 @@ class MirroredArgument(NamedTuple):
 
 
 def encode_value(value: str) -> str:
-    """Return the value of a header. Unsafe text is encoded (basic/transports, "Value Encoding")."""
+    """Return a header value, encoding unsafe text (basic/transports, "Value Encoding")."""
     if _SAFE.fullmatch(value) and value == value.strip() and not _ENCODED.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
 
 
 def make_headers(mirrored: Sequence[MirroredArgument], arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers that mirror the arguments of a call."""
+    """Return the headers that mirror a call's arguments."""
     texts = {entry.name: _text(_find_argument(arguments, entry.path)) for entry in mirrored}
     return {f"{PREFIX}{name}": encode_value(text) for name, text in texts.items() if text is not None}
 
 
 def find_invalid_keyword(schema: object) -> str | None:
-    """Return the first property with an invalid `x-mcp-header`; `None` if all are valid."""
+    """Return the first property with an invalid `x-mcp-header`, or `None` if all are valid."""
     names: set[str] = set()
     for path, place in _places(schema):
         if HEADER not in place:
@@ -90,7 +90,7 @@ def find_invalid_keyword(schema: object) -> str | None:
 
 
 def decode_value(value: str | None) -> str | None:
-    """Return the decoded value of a header; `None` without, or if its encoding is invalid.
+    """Decode a header value. Return `None` if it is missing or its encoding is invalid.
 
     Unsafe text is sent as `=?base64?…?=` (MCP 2026-07-28, basic/transports, "Value Encoding").
     """
@@ -107,10 +107,10 @@ def decode_value(value: str | None) -> str | None:
 
 
 def list_mirrored(schema: object) -> tuple[MirroredArgument, ...]:
-    """Return the mirrored arguments; none if a keyword is invalid, because clients drop such tools.
+    """Return the mirrored arguments, or none if a keyword is invalid, because clients then drop the tool.
 
     Args:
-        schema: The schema of a tool's arguments.
+        schema: The schema for a tool's arguments.
     """
     mirrored: dict[str, MirroredArgument] = {}
     for path, place in _places(schema):
@@ -126,12 +126,12 @@ def list_mirrored(schema: object) -> tuple[MirroredArgument, ...]:
 def find_parameter_error(
     schema: object, arguments: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
-    """Return the error for the first invalid header of a call; `None` without. Unknown headers are ignored.
+    """Return the error for a call's first invalid header, or `None`. Unknown headers are ignored.
 
     Args:
-        schema: The schema of the tool's arguments.
+        schema: The schema for the tool's arguments.
         arguments: The arguments.
-        headers: The headers with lower-case names.
+        headers: The headers, by lower-case name.
     """
     sent: dict[str, list[str]] = {}
     for name, value in headers:
@@ -145,7 +145,7 @@ def find_parameter_error(
 
 
 def _places(schema: object) -> Iterator[tuple[tuple[str, ...] | None, Mapping[str, Any]]]:
-    """Yield each nested schema with the path of its property; `None` if other keywords than `properties` are above it.
+    """Yield each nested schema and its property path, which is `None` if a keyword other than `properties` encloses it.
 
     Later keywords come first.
     """
@@ -167,7 +167,7 @@ def _places(schema: object) -> Iterator[tuple[tuple[str, ...] | None, Mapping[st
 
 
 def _read_keyword(path: tuple[str, ...] | None, place: Mapping[str, Any]) -> MirroredArgument | None:
-    """Return the mirrored argument of a schema's keyword; `None` if clients cannot mirror it."""
+    """Return the mirrored argument that a schema declares, or `None` if clients cannot mirror it."""
     name, kind = place[HEADER], place.get("type")
     is_name = isinstance(name, str) and _TOKEN.fullmatch(name) is not None
     return (
@@ -176,7 +176,7 @@ def _read_keyword(path: tuple[str, ...] | None, place: Mapping[str, Any]) -> Mir
 
 
 def _find_argument(arguments: object, path: Sequence[str]) -> object:
-    """Return an argument; `None` if it is missing."""
+    """Return an argument, or `None` if it is missing."""
     for name in path:
         if not is_mapping(arguments):
             return None
@@ -185,7 +185,7 @@ def _find_argument(arguments: object, path: Sequence[str]) -> object:
 
 
 def _find_problem(entry: MirroredArgument, value: object, sent: Sequence[str]) -> str | None:
-    """Return the problem with the header of an argument; `None` without."""
+    """Describe the problem with an argument's header, or return `None`."""
     body = f"the request body's {'.'.join(entry.path)!r} argument"
     if len(sent) > 1:
         return "appears more than once"
@@ -205,12 +205,12 @@ def _find_problem(entry: MirroredArgument, value: object, sent: Sequence[str]) -
 
 
 def _text(value: object) -> str | None:
-    """Return the text of an argument for a header; `None` if it cannot be mirrored."""
+    """Return an argument's header text, or `None` if it cannot be mirrored."""
     if isinstance(value, bool):
         return "true" if value else "false"
     try:
         return str(value) if isinstance(value, str | int | float) else None
-    except ValueError:  # a number with too many digits for Python
+    except ValueError:  # too many digits for Python
         return None
 
 

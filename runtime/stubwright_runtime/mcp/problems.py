@@ -1,6 +1,7 @@
-"""Describes validation errors of the SDK's models.
+"""Describes validation errors from the SDK's models.
 
-Pydantic reports errors for each class of a union, such as content blocks; classes with another `type` are omitted.
+Pydantic reports errors for each class in a union, such as content blocks. Errors for classes with another `type` are
+omitted.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ _Place: TypeAlias = tuple[int | str, ...]
 _MOST: Final = 3
 
 _FUNCTION: Final = re.compile(r"function-(?:after|before|plain|wrap)\b")
-"""Pydantic's names for validators in the path of an error."""
+"""Pydantic's names for validators in an error's path."""
 
 
 def describe_problems(error: ValidationError) -> str:
-    """Describe the problems briefly, without values, except an unknown `type`."""
+    """Describe the problems briefly, without any values except an unknown `type`."""
     problems = error.errors(include_url=False)
     unfit: dict[_Place, dict[int | str, Any]] = {}
     for problem in problems:
@@ -47,7 +48,7 @@ def describe_problems(error: ValidationError) -> str:
 
 
 def _is_class(name: _Place) -> bool:
-    """Return whether a step is the name of a class; keys of MCP begin with a lower-case letter."""
+    """Return whether a step is a class name. MCP keys start with a lower-case letter."""
     return bool(name) and str(name[0])[:1].isupper()
 
 
@@ -57,11 +58,11 @@ def _show(place: _Place) -> str:
 
 
 def _word(problem: ErrorDetails) -> str:
-    """Return the message of a problem, without the name of a discriminator function."""
+    """Return a problem's message, without the name of a discriminator function."""
     if not problem["type"].startswith("union_tag_"):
         return problem["msg"]
     context = problem.get("ctx", {})
     if not str(context.get("discriminator")).endswith("()"):
         return problem["msg"]
     expected = context.get("expected_tags")
-    return "unknown kind of value" if expected is None else f"it must be one of {expected}"
+    return "unknown type" if expected is None else f"it must be one of {expected}"

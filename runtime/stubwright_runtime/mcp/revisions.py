@@ -1,6 +1,6 @@
-"""The revisions of MCP and their features.
+"""MCP revisions and their features.
 
-Other modules check features instead of dates: `Revision.from_date(date).has("url_elicitation")`.
+Other modules check for features instead of dates: `Revision.from_date(date).has("url_elicitation")`.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ Feature: TypeAlias = Literal[
     "unnamed_errors",
     "url_elicitation",
 ]
-"""A feature that some revisions lack and that servers and clients must distinguish.
+"""A feature that only some revisions have, so that servers and clients must check for it.
 
-- `annotations`: hints of tools (2025-03-26, server/tools).
-- `any_output`: an `outputSchema` and structured content of any kind (2026-07-28, server/tools).
+- `annotations`: tool hints (2025-03-26, server/tools).
+- `any_output`: an `outputSchema` and structured content of any type (2026-07-28, server/tools).
 - `audio`: audio content (2025-03-26, server/tools).
-- `batches`: several messages at once (2025-03-26 only, basic).
-- `cache_hints`: `ttlMs` and `cacheScope` of lists and resources (2026-07-28, server/utilities/caching).
-- `choices`: titled and multiple choices in forms (2025-11-25, client/elicitation).
+- `batches`: several messages in one array (2025-03-26 only, basic).
+- `cache_hints`: `ttlMs` and `cacheScope` for lists and resources (2026-07-28, server/utilities/caching).
+- `choices`: titled and multiple-choice options in forms (2025-11-25, client/elicitation).
 - `elicitation`: questions to the user (2025-06-18, client/elicitation).
 - `handshake`: a session that starts with `initialize` (until 2025-11-25, basic/lifecycle).
 - `handshake_tasks`: tasks that are part of the protocol (2025-11-25, basic/utilities/tasks).
-- `parameter_headers`: arguments that are mirrored into HTTP headers (2026-07-28, server/tools).
+- `parameter_headers`: arguments mirrored into HTTP headers (2026-07-28, server/tools).
 - `resource_links`: links to resources as content, and structured output (2025-06-18, server/tools).
-- `resumable_streams`: streams that the server may close, and clients resume (2025-11-25 only, basic/transports).
-- `stateless`: self-contained requests, and answers that ask for input (2026-07-28, basic).
+- `resumable_streams`: streams that servers may close and clients resume (2025-11-25 only, basic/transports).
+- `stateless`: self-contained requests, and responses that ask for input (2026-07-28, basic).
 - `task_extension`: tasks as an extension (2026-07-28, extensions/tasks).
-- `unnamed_errors`: errors without an `id` for messages whose id is unknown, instead of `null` (2025-11-25, schema).
+- `unnamed_errors`: errors for messages with an unknown `id` omit it, instead of sending `null` (2025-11-25, schema).
 - `url_elicitation`: questions that open a URL (2025-11-25, client/elicitation).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One revision.
+    """An MCP revision.
 
     Attributes:
         date: Its date, such as `2025-11-25`.
         features: Its features.
-        fields: The fields that it added, by their place: `server`, or a list such as `tools`.
+        fields: The fields that it added, by object: `server`, or a list such as `tools`.
     """
 
     date: str
@@ -72,7 +72,7 @@ class Revision:
     @staticmethod
     @lru_cache(64)
     def from_date(date: str) -> Revision:
-        """Return the revision of a date; for an unknown date the newest older one, or the oldest."""
+        """Return the revision with a date, or for an unknown date, the newest older one or the oldest."""
         return _BY_DATE.get(date) or next(
             (revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0]
         )
@@ -124,7 +124,7 @@ _CHANGES: Final[tuple[tuple[str, frozenset[Feature], frozenset[Feature], Mapping
 )
 """The revisions, oldest first: the date, the added and removed features, and the added fields.
 
-From the changelogs and schemas of the revisions.
+Source: each revision's changelog and schema.
 """
 
 _TABLE: Final = _table()
@@ -138,11 +138,11 @@ HANDSHAKES: Final = tuple(revision.date for revision in _TABLE if revision.has("
 """The revisions with a handshake."""
 
 UNNAMED: Final = "2025-03-26"
-"""The revision of an HTTP request without a header (MCP 2025-11-25, basic/transports, "Protocol Version Header")."""
+"""The revision of an HTTP request without the header (MCP 2025-11-25, basic/transports, "Protocol Version Header")."""
 
 
 def negotiate(date: str) -> str:
-    """Return the negotiated revision for a requested one (MCP 2025-11-25, basic/lifecycle)."""
+    """Negotiate a revision for a requested one (MCP 2025-11-25, basic/lifecycle)."""
     return date if date in HANDSHAKES else HANDSHAKES[-1]
 
 
@@ -155,4 +155,4 @@ SINCE: Final[Mapping[str, Mapping[str, str]]] = {
     section: {field: revision.date for revision in _TABLE for field in sorted(revision.fields.get(section, ()))}
     for section in ("server", "tools", *_PRIMITIVES)
 }
-"""The revision that added a field, by place; other fields are in all revisions."""
+"""The revision that added each field, by object. Other fields are in all revisions."""

@@ -1,4 +1,4 @@
-"""Parses, expands (RFC 6570) and matches URI templates; matching takes linear time."""
+"""Parses, expands (RFC 6570) and matches URI templates. Matching takes linear time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 LONGEST: Final = 65_536
-"""The maximum length of a URI to match."""
+"""The maximum length of a URI that is matched."""
 
 _EXPRESSION: Final = re.compile(r"\{([^{}]*)\}")
 _VARIABLE: Final = re.compile(r"(?P<name>[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)(?P<modifier>\*|:[1-9][0-9]{0,3})?")
@@ -22,12 +22,12 @@ _FUTURE: Final = "=,!@|"
 """Operators that RFC 6570, section 2.2, reserves for extensions."""
 
 _GENERAL: Final = ":/?#[]@!$&'()*+,;="
-"""The reserved characters of RFC 3986, section 2.2, which `{+name}` and `{#name}` do not encode."""
+"""The reserved characters (RFC 3986, section 2.2), which `{+name}` and `{#name}` do not encode."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Operator:
-    """A row of the table in RFC 6570, appendix A, and the characters at which a matched value ends."""
+    """A row of the table in RFC 6570, appendix A, and the characters that end a matched value."""
 
     first: str
     separator: str
@@ -53,22 +53,22 @@ class TemplateError(ValueError):
     """A template is malformed, or cannot be matched.
 
     Attributes:
-        fix: The correction.
+        fix: How to correct the template.
     """
 
     def __init__(self, message: str, fix: str) -> None:
-        """Create an error from its message and the correction."""
+        """Create an error from a message and its fix."""
         super().__init__(message)
         self.fix = fix
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of a template.
+    """A variable in a template.
 
     Attributes:
         name: The name.
-        operator: The operator of its expression; empty for none.
+        operator: Its expression's operator. Empty without one.
         many: Whether its value is a list (`{/path*}`).
     """
 
@@ -92,39 +92,39 @@ class UriTemplate:
 
     Attributes:
         variables: The variables, in order.
-        optional: The names of variables in a query at the end, which a URI may lack.
+        optional: The names of variables in a trailing query, which a URI can omit.
     """
 
     variables: tuple[Variable, ...]
     optional: frozenset[str]
     _pieces: tuple[str | _Expression, ...]
     _before: tuple[_Part, ...]
-    """The parts before the variable that spans segments; empty without one."""
+    """The parts before the variable that spans segments. Empty without one."""
     _wide: Variable | None
     _after: tuple[_Part, ...]
 
     @classmethod
     def parse(cls, text: str) -> UriTemplate:
-        """Return the template that `text` contains.
+        """Parse a template.
 
         Raises:
-            TemplateError: It is malformed (RFC 6570, section 2), or uses a construct that cannot be matched: the prefix
-                modifier (`{name:3}`), lists in queries (`{?tags*}`), two variables without a separator, or two that can
-                each span several segments.
+            TemplateError: The template is malformed (RFC 6570, section 2), or uses a construct that cannot be matched:
+                the prefix modifier (`{name:3}`), lists in queries (`{?tags*}`), two variables without a separator, or
+                two that can each span several segments.
         """
         return _parse(text)
 
     def expand(self, values: Mapping[str, str | Sequence[str]]) -> str:
-        """Return the URI for values of the variables; missing variables are omitted (RFC 6570, section 3.2.1)."""
+        """Return the URI for the variables' values. Missing variables are omitted (RFC 6570, section 3.2.1)."""
         return "".join(
             piece if isinstance(piece, str) else _expand(_OPERATORS[piece[0].operator], piece, values)
             for piece in self._pieces
         )
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
-        """Return the values of the variables in a URI, or `None` if it does not match.
+        """Return the variables' values from a URI, or `None` if it does not match.
 
-        The parameters of a query at the end are optional, in any order, and may be mixed with unknown parameters.
+        Parameters in a trailing query are optional, in any order, and can be mixed with unknown parameters.
         """
         if len(uri) > LONGEST:
             return None
@@ -133,7 +133,7 @@ class UriTemplate:
         path, _, query = uri.partition("#")[0].partition("?")
         values = self._match_path(path)
         if values is not None:
-            for pair in reversed(query.split("&")):  # the first of duplicate parameters wins
+            for pair in reversed(query.split("&")):  # the first duplicate wins
                 name, _, value = pair.partition("=")
                 if name in self.optional:
                     values[name] = unquote(value)
@@ -182,7 +182,7 @@ def _parse(text: str) -> UriTemplate:
 
 
 def _split(text: str) -> Iterator[str | _Expression]:
-    """Yield the literals and the expressions of a template."""
+    """Yield the literals and expressions in a template."""
     if stray := re.search(r"[{}]", _EXPRESSION.sub("", text)):
         raise TemplateError(f"it has an unmatched `{stray[0]}`", "write each variable in braces: `{city}`")
     for index, piece in enumerate(_EXPRESSION.split(text)):
@@ -204,12 +204,12 @@ def _parse_expression(text: str) -> _Expression:
         found = _VARIABLE.fullmatch(part)
         if found is None:
             fix = "write names of letters, digits and `_`, such as `{city}`"
-            raise TemplateError(f"{shown} is not an expression of RFC 6570", fix)
+            raise TemplateError(f"{shown} is not an RFC 6570 expression", fix)
         many = found["modifier"] == "*"
         if found["modifier"] and not many:
             raise TemplateError(f"{shown} has a prefix modifier, which servers cannot match", "remove it")
         if many and operator not in ("/", ".", ";"):
-            raise TemplateError(f"{shown} is a list that servers cannot match", "write it as `{/path*}`")
+            raise TemplateError(f"{shown} is a list, which servers cannot match", "write it as `{/path*}`")
         variables.append(Variable(found["name"], operator, many))
     return tuple(variables)
 
@@ -217,7 +217,7 @@ def _parse_expression(text: str) -> _Expression:
 def _split_query(
     pieces: tuple[str | _Expression, ...],
 ) -> tuple[tuple[str | _Expression, ...], tuple[_Expression, ...]]:
-    """Return the pieces before a query at the end, and the expressions of the query."""
+    """Return the pieces before a trailing query, and the query's expressions."""
     query: list[_Expression] = []
     for piece in reversed(pieces):
         if isinstance(piece, str) or piece[0].operator not in ("?", "&"):
@@ -233,7 +233,7 @@ def _split_query(
 
 
 def _flatten(pieces: Sequence[str | _Expression]) -> Iterator[_Part]:
-    """Yield the literals and variables to match; the literals include the separators of the operators."""
+    """Yield the literals and variables to match. The literals include the operators' separators."""
     literal = ""
     for piece in pieces:
         if isinstance(piece, str):
@@ -256,12 +256,12 @@ def _flatten(pieces: Sequence[str | _Expression]) -> Iterator[_Part]:
 def _match_backward(
     parts: Sequence[_Part], uri: str, *, is_whole: bool
 ) -> tuple[dict[str, str | list[str]], int] | None:
-    """Match parts from the end of a URI, each variable as short as possible.
+    """Match parts from the end of a URI, with each variable as short as possible.
 
     Args:
         parts: The literals and variables.
         uri: The URI.
-        is_whole: Whether nothing precedes the parts, so that the first one is at the start of the URI.
+        is_whole: Whether nothing precedes the parts, so that the first part is at the start of the URI.
 
     Returns:
         The values, and the position of the first part.
@@ -307,7 +307,7 @@ def _match_backward(
 
 
 def _match_forward(parts: Sequence[_Part], uri: str, limit: int) -> tuple[dict[str, str | list[str]], int] | None:
-    """Match parts from the start of a URI up to a limit, each variable as short as possible.
+    """Match parts from the start of a URI up to a limit, with each variable as short as possible.
 
     A literal follows each variable.
     """
@@ -338,7 +338,7 @@ def _match_forward(parts: Sequence[_Part], uri: str, limit: int) -> tuple[dict[s
 
 
 def _read_wide(variable: Variable, text: str) -> str | list[str] | None:
-    """Return the value of a variable that spans segments, or `None` if the text is not one."""
+    """Parse the value of a variable that spans segments. Return `None` if the text is not a valid value."""
     operator = _OPERATORS[variable.operator]
     if not variable.many:
         return None if _contains(text, operator.ends) else unquote(text)
@@ -369,7 +369,7 @@ def _expand(operator: _Operator, expression: _Expression, values: Mapping[str, s
 
 
 def _expand_variable(operator: _Operator, variable: Variable, value: str | Sequence[str] | None) -> list[str]:
-    """Return the items of a variable in its expression: several for a list, none without a value."""
+    """Return a variable's items in its expression: several for a list, none without a value."""
     if value is None or (not isinstance(value, str) and not value):
         return []
     each = [value] if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Constants of the Model Context Protocol: lists, hints of tools, kinds of content, and keys of `_meta`."""
+"""Model Context Protocol constants: lists, tool hints, content types, and `_meta` keys."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 Capability: TypeAlias = Literal["tools", "resources", "prompts"]
-"""A capability that announces a list and its changes (MCP 2025-11-25, basic/lifecycle, "Capability Negotiation")."""
+"""A capability that declares a list and its changes (MCP 2025-11-25, basic/lifecycle, "Capability Negotiation")."""
 
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
-"""The severity of a message, from least to most (RFC 5424, 6.2.1)."""
+"""A log message's severity, from lowest to highest (RFC 5424, 6.2.1)."""
 
 LOG_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One list of a server, which is one section of a manifest.
+    """One of a server's lists, which is a section in a manifest.
 
     Attributes:
         name: The section's key, and the key of the list in results, such as `resourceTemplates`.
         noun: The noun for an entry.
-        key: The field that identifies an entry; a `prefix` applies to names, but not to URIs.
-        capability: The capability that announces the list.
-        method: The method that lists it.
+        key: The field that identifies an entry. A `prefix` applies to names, but not to URIs.
+        capability: The capability that declares the list.
+        method: The protocol method that returns the list.
     """
 
     name: str
@@ -41,66 +41,66 @@ TEMPLATES: Final = Section(
 PROMPTS: Final = Section("prompts", "prompt", "name", "prompts", "prompts/list")
 
 PRIMITIVES: Final = (RESOURCES, TEMPLATES, PROMPTS)
-"""The lists of a server except tools."""
+"""A server's lists except tools."""
 
 SECTIONS: Final = (TOOLS, *PRIMITIVES)
-"""All lists of a server (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
+"""All of a server's lists (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
 
 PAGES: Final = "ui://"
-"""The URI prefix of pages that applications show with results (MCP Apps, SEP-1865, "UI Resource Format")."""
+"""The URI prefix for pages that applications show with results (MCP Apps, SEP-1865, "UI Resource Format")."""
 
 PAGE_MIME: Final = "text/html;profile=mcp-app"
-"""The MIME type of these pages."""
+"""The MIME type for these pages."""
 
 PAGES_EXTENSION: Final = "io.modelcontextprotocol/ui"
 """The extension for these pages (SEP-1865, "Extension Identifier")."""
 
 SKILLS: Final = "skill://"
-"""The URI prefix of files of skills (SEP-2640, "Resource Mapping")."""
+"""The URI prefix for skill files (SEP-2640, "Resource Mapping")."""
 
 SKILLS_EXTENSION: Final = "io.modelcontextprotocol/skills"
 """The extension for skills (SEP-2640, "Extension Identifier")."""
 
 FOLDER_MIME: Final = "inode/directory"
-"""The MIME type of a folder of a skill (SEP-2640, "Directory Resources")."""
+"""The MIME type for a skill folder (SEP-2640, "Directory Resources")."""
 
 TOOL_NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
-"""The recommended pattern for names of tools (MCP 2025-11-25, server/tools, "Tool Names")."""
+"""The recommended pattern for tool names (MCP 2025-11-25, server/tools, "Tool Names")."""
 
 SCHEMAS: Final = ("inputSchema", "outputSchema")
-"""The fields of a tool with a schema (MCP 2025-06-18, server/tools)."""
+"""The tool fields that contain a schema (MCP 2025-06-18, server/tools)."""
 
 HEADER: Final = "x-mcp-header"
 MAX_SAFE_INTEGER: Final = 2**53 - 1
-"""The largest integer of an argument that is mirrored into a header; the smallest is its negative (SEP-2243)."""
-"""The keyword of a property that clients mirror into an HTTP header (MCP 2026-07-28, server/tools)."""
+"""The largest integer that can be mirrored into a header. The smallest is its negative (SEP-2243)."""
+"""The keyword on a property that clients mirror into an HTTP header (MCP 2026-07-28, server/tools)."""
 
 PROTOCOL_VERSION_META_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO_META_KEY: Final = "io.modelcontextprotocol/clientInfo"
 CLIENT_CAPABILITIES_META_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL_META_KEY: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO_META_KEY: Final = "io.modelcontextprotocol/serverInfo"
-"""The keys of `_meta` that replace the handshake (MCP 2026-07-28, basic)."""
+"""The `_meta` keys that replace the handshake (MCP 2026-07-28, basic)."""
 
 
 ALIAS_META_KEY: Final = "io.stubwright/alias"
-"""The `_meta` key of a result with the current name of a tool that was called by an old name (`aliases`)."""
+"""The `_meta` key for the current name of a tool that was called by an old name (`aliases`)."""
 
 IDEMPOTENCY_KEY: Final = "idempotencyKey"
-"""The parameter of a call with the client's idempotency key, equal in each retry (proposed in SEP-3182)."""
+"""The call parameter for the client's idempotency key, which is equal in each retry (proposed in SEP-3182)."""
 
 IDEMPOTENCY_META_KEY: Final = f"io.modelcontextprotocol/{IDEMPOTENCY_KEY}"
-"""The same as a `_meta` key, for proxies that drop unknown parameters."""
+"""The equivalent `_meta` key, for proxies that drop unknown parameters."""
 
 REPLAY_META_KEY: Final = "io.stubwright/replayed"
-"""The `_meta` key of a replayed result (`policy.once`)."""
+"""The `_meta` key that marks a replayed result (`policy.once`)."""
 
 
 def is_reserved(key: str) -> bool:
-    """Return whether a key of `_meta` is reserved for MCP.
+    """Return whether a `_meta` key is reserved for MCP.
 
-    Up to 2025-11-25 `mcp` or `modelcontextprotocol` is the second-last label of its prefix, from 2026-07-28 on the
-    second (basic, "_meta"). As the first label, it is treated as reserved, too.
+    Up to 2025-11-25, `mcp` or `modelcontextprotocol` is the second-to-last label in its prefix. Since 2026-07-28, it is
+    the second (basic, "_meta"). A prefix with it as the first label is also treated as reserved.
     """
     prefix, slash, _ = key.rpartition("/")
     labels = prefix.split(".")
@@ -110,12 +110,12 @@ def is_reserved(key: str) -> bool:
 _OWN: Final = frozenset({"mcp", "modelcontextprotocol"})
 
 CONTENT: Final = ("text", "image", "audio", "resource")
-"""The kinds of content in messages of prompts (MCP 2025-11-25, server/prompts)."""
+"""The content types in prompt messages (MCP 2025-11-25, server/prompts)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A hint about a tool's behavior: its name, its default, and the texts of its values."""
+    """A hint about a tool's behavior: its name, its default, and the descriptions of its values."""
 
     name: str
     default: bool
@@ -123,7 +123,7 @@ class Hint:
     false: str
 
     def describe(self, value: bool) -> str:
-        """Return the text of a value."""
+        """Describe a value."""
         return self.true if value else self.false
 
 
@@ -133,10 +133,10 @@ HINTS: Final = (
     Hint("idempotentHint", False, "idempotent", "not idempotent"),
     Hint("openWorldHint", True, "open world", "closed world"),
 )
-"""The hints among a tool's annotations (MCP 2025-06-18, schema, `ToolAnnotations`)."""
+"""The hints in a tool's annotations (MCP 2025-06-18, schema, `ToolAnnotations`)."""
 
 CURSOR: Final = "cursor"
-"""The parameter for the start of a page, in lists of MCP (2025-11-25, server/utilities/pagination) and of tools."""
+"""The parameter for the start of a page, in MCP lists (2025-11-25, server/utilities/pagination) and in tools."""
 
 NEXT_CURSOR: Final = "nextCursor"
-"""The field of a result with the `cursor` of the next page; missing on the last."""
+"""The result field with the `cursor` for the next page. The last page omits it."""

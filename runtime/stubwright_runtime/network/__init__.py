@@ -1,1 +1,1 @@
-"""HTTP clients: their connections, certificates and proxies."""
+"""HTTP clients, with their connections, certificates and proxies."""

@@ -1,4 +1,4 @@
-"""Loads the trusted certificate authorities once an hour for all HTTP clients, which takes 20 ms or more."""
+"""Loads the trusted certificate authorities for all HTTP clients once an hour, since loading takes 20 ms or more."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     import ssl
 
 _SECONDS: Final = 3600
-"""Seconds before they are loaded again, because they may be updated."""
+"""Seconds before the authorities are reloaded, since they can change."""
 
 
 def share_tls_context() -> ssl.SSLContext:
-    """Return the shared TLS context of clients.
+    """Return the TLS context that clients share.
 
     Raises:
-        SettingError: The file that `SSL_CERT_FILE` names cannot be read, or contains no certificate.
+        SettingError: The file in `SSL_CERT_FILE` cannot be read, or contains no certificate.
     """
     age = time.monotonic() // _SECONDS
     return _share_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"), age)
 
 
 def make_tls_context() -> ssl.SSLContext:
-    """Return a new TLS context for clients, made by httpx2, which respects `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    """Create a TLS context for clients with httpx2, which respects `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 
     Raises:
-        SettingError: The file that `SSL_CERT_FILE` names cannot be read, or contains no certificate.
+        SettingError: The file in `SSL_CERT_FILE` cannot be read, or contains no certificate.
     """
     import httpx2
 
@@ -40,7 +40,7 @@ def make_tls_context() -> ssl.SSLContext:
         if not (file := os.environ.get("SSL_CERT_FILE")):
             raise
         why = error.strerror if type(error).__module__ == "builtins" else "it contains no PEM certificate"
-        raise SettingError(f"SSL_CERT_FILE is {file!r}, which cannot be used: {why}") from None
+        raise SettingError(f"cannot use SSL_CERT_FILE={file!r}: {why}") from None
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,6 @@
-"""Creates HTTP clients with the certificates and the proxies of the environment.
+"""Creates HTTP clients with the certificates and proxies from the environment.
 
-They use `DirectTransport` if httptools is installed and no proxies are set; otherwise httpx2's own transport.
+They use `DirectTransport` if httptools is installed and no proxies are set, and httpx2's own transport otherwise.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def make_http_client(
     transport: httpx2.AsyncBaseTransport | None = None,
     **options: Any,
 ) -> httpx2.AsyncClient:
-    """Return a client that does not follow redirects.
+    """Create a client that does not follow redirects.
 
     Args:
-        timeout: The timeouts of httpx2, each for one step, such as to connect or to read the next bytes.
-        context: The TLS context; by default the shared context.
-        transport: The transport; by default a new `DirectTransport` if possible.
-        options: Further arguments of `httpx2.AsyncClient`.
+        timeout: The httpx2 timeouts, each for one step, such as connecting or reading the next bytes.
+        context: The TLS context. By default the shared context.
+        transport: The transport. By default a new `DirectTransport` if possible.
+        options: Further arguments for `httpx2.AsyncClient`.
 
     Raises:
         SettingError: A proxy or the certificates of the environment cannot be used.
@@ -41,7 +41,7 @@ def make_http_client(
 
 
 def make_direct_transport(context: ssl.SSLContext | None = None) -> DirectTransport | None:
-    """Return a transport without httpx2's connections; `None` if the environment has proxies, or without httptools.
+    """Create a transport that bypasses httpx2's connections, or return `None` with proxies or without httptools.
 
     Raises:
         SettingError: A proxy or the certificates of the environment cannot be used.
@@ -50,6 +50,6 @@ def make_direct_transport(context: ssl.SSLContext | None = None) -> DirectTransp
         return None
     try:
         from .transport import DirectTransport
-    except ImportError:  # without httptools, from the extra `server`
+    except ImportError:  # httptools, from the extra `server`, is not installed
         return None
     return DirectTransport(context or share_tls_context())

@@ -1,4 +1,4 @@
-"""Describes why a host cannot be reached."""
+"""Describes why a connection to a host failed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PROXY_SCHEMES: Final = ("http", "https", "socks5", "socks5h")
 
 
 class SettingError(OSError):
-    """A network setting of the environment is invalid, so that HTTP clients cannot be created."""
+    """A network setting in the environment is invalid, so HTTP clients cannot be created."""
 
 
 def check_proxies() -> bool:
-    """Check the proxies of the environment, which HTTP clients set up when they are created.
+    """Check the proxy settings in the environment, which HTTP clients read when they are created.
 
     Returns:
         Whether any are set.
@@ -38,35 +38,35 @@ def check_proxies() -> bool:
     given = {kind: proxies[kind] for kind in ("http", "https", "all") if proxies.get(kind)}
     for kind, proxy in given.items():
         shown = _show_proxy(proxy)
-        if shown is None:  # do not show it, because it may contain a password
+        if shown is None:  # not shown, because it may contain a password
             raise SettingError(f"the proxy in the environment variable {kind}_proxy is not a URL")
         scheme = shown.partition(":")[0]
         if scheme not in _PROXY_SCHEMES:
-            raise SettingError(f"the proxy {shown} of the environment is not one of {', '.join(_PROXY_SCHEMES)}")
+            raise SettingError(f"the proxy {shown} in the environment is not one of {', '.join(_PROXY_SCHEMES)}")
         if scheme.startswith("socks") and find_spec("socksio") is None:
-            raise SettingError(f"the proxy {shown} of the environment requires `pip install 'httpx2[socks]'`")
+            raise SettingError(f"the proxy {shown} in the environment requires `pip install 'httpx2[socks]'`")
     return bool(given)
 
 
 def describe(error: BaseException, otherwise: str | None = None, *, url: str | None = None) -> str:
-    """Describe why a connection failed, by the system's error, if there is one.
+    """Describe why a connection failed, using the system error if there is one.
 
     Args:
-        error: An error of `httpx2`, `anyio` or the system.
-        otherwise: The text without a system error; by default the error's own.
+        error: An error from `httpx2`, `anyio` or the system.
+        otherwise: The text to use without a system error. By default the error's own.
         url: The requested URL, if the message may mention the proxy and the variable for certificates.
     """
     reason = _find_reason(error, otherwise)
     if url is None:
         return reason
     if any(getattr(cause, "verify_code", None) in _UNTRUSTED for cause in _causes(error)):
-        reason += "; SSL_CERT_FILE can name a file with its authority"
+        reason += "; set SSL_CERT_FILE to a file with its authority"
     proxy = find_proxy(url)
     return reason if proxy is None else f"through the proxy {proxy}: {reason}"
 
 
 def find_proxy(url: str) -> str | None:
-    """Return the proxy of the environment for a URL, without its password; `None` without."""
+    """Return the environment's proxy for a URL, without its password, or `None`."""
     proxies = getproxies()
     try:
         target = urlsplit(url)
@@ -79,7 +79,7 @@ def find_proxy(url: str) -> str | None:
 
 
 def _show_proxy(proxy: str) -> str | None:
-    """Return a proxy without its password; `None` if it is invalid."""
+    """Return a proxy without its password, or `None` if it is invalid."""
     try:
         parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
         _ = parts.port  # raises ValueError if it is not a number
@@ -99,14 +99,14 @@ def _find_reason(error: BaseException, otherwise: str | None) -> str:
         if isinstance(cause, ConnectionRefusedError):
             return "connection refused"
         if isinstance(cause, ConnectionResetError | BrokenPipeError):
-            return "the connection was closed by the other side"
+            return "the server closed the connection"
         if isinstance(cause, OSError) and cause.errno and cause.strerror:
             return cause.strerror[:1].lower() + cause.strerror[1:]
     return otherwise or str(error) or type(error).__name__
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes, innermost last; of a group, the first error."""
+    """Yield an error and its causes, innermost last. A group is represented by its first error."""
     seen: set[int] = set()
     now: BaseException | None = error
     while now is not None and id(now) not in seen:

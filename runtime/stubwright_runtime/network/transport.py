@@ -1,4 +1,4 @@
-"""An HTTP/1.1 transport over asyncio and httptools, which takes a fraction of the CPU of httpx2's transport."""
+"""An HTTP/1.1 transport over asyncio and httptools, which uses a fraction of the CPU time of httpx2's transport."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     _Created = tuple[asyncio.Transport, "_Connection"]
 
 _MOST_CONNECTIONS: Final = 100
-"""This and the next two are the limits of httpx2 (`httpx2.Limits`)."""
+"""This and the next two limits are httpx2's (`httpx2.Limits`)."""
 
 _MOST_IDLE: Final = 20
 _IDLE_SECONDS: Final = 5.0
 
 _MOST_HEAD: Final = 100 * 1024
-"""The maximum bytes of a response's head, as in httpcore2."""
+"""The maximum size of a response head in bytes, as in httpcore2."""
 
 _MOST_BUFFERED: Final = 256 * 1024
-"""The number of unread bytes at which reading is paused."""
+"""The number of unread bytes at which reading pauses."""
 
 _NEXT_ADDRESS: Final = 0.25
-"""Seconds before the next address of a host is tried, too (RFC 8305)."""
+"""Seconds before a host's next address is also tried (RFC 8305)."""
 
 _CLOSED: Final = "the client was closed"
 
 
 class DirectTransport(httpx2.AsyncBaseTransport):
-    """Connections to servers without a proxy."""
+    """A connection pool for servers, without proxies."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         """Create a transport with a TLS context."""
@@ -55,7 +55,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         self._free = asyncio.Semaphore(_MOST_CONNECTIONS)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, and return the response when its head has arrived.
+        """Send a request, and return the response once its head has arrived.
 
         Raises:
             httpx2.TransportError: The server cannot be reached, or its response is not valid HTTP.
@@ -77,14 +77,14 @@ class DirectTransport(httpx2.AsyncBaseTransport):
     async def send(
         self, method: str, url: httpx2.URL, headers: Mapping[str, str], content: bytes, seconds: float
     ) -> Body:
-        """Send a request without the objects of httpx2, and return the response when its head has arrived.
+        """Send a request without httpx2 objects, and return the response once its head has arrived.
 
         Args:
             method: The HTTP method.
             url: The URL.
             headers: All headers, including `Host` and `Content-Length`.
             content: The body.
-            seconds: The timeout to connect, and to send the request.
+            seconds: The timeout for connecting and for sending the request.
 
         Raises:
             httpx2.TransportError: As for `handle_async_request`.
@@ -101,7 +101,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         stream: AsyncIterator[bytes] | None,
         limits: Mapping[str, float | None],
     ) -> Body:
-        """Send bytes, and the rest of a request; return the response when its head has arrived."""
+        """Send bytes and the rest of a request. Return the response once its head has arrived."""
         if self._free.locked():
             try:
                 await asyncio.wait_for(self._free.acquire(), limits.get("pool"))
@@ -133,7 +133,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         await asyncio.sleep(0)  # the event loop closes their sockets
 
     def release(self, connection: _Connection | None) -> None:
-        """Return a connection to the pool, or close it if it cannot be used again."""
+        """Return a connection to the pool, or close it if it cannot be reused."""
         self._free.release()
         if connection is None:
             return
@@ -167,7 +167,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         host = url.raw_host.decode("ascii")
         loop = asyncio.get_running_loop()
         race: dict[str, Any] = {}
-        if isinstance(loop, asyncio.BaseEventLoop):  # uvloop tries one address after the other
+        if isinstance(loop, asyncio.BaseEventLoop):  # uvloop tries addresses one after the other
             race["happy_eyeballs_delay"] = _NEXT_ADDRESS
         create = partial(
             loop.create_connection,
@@ -178,7 +178,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
             server_hostname=host if is_tls else None,
             **race,
         )
-        # asyncio would lose a connected socket if it were cancelled between two steps, so it connects to the end.
+        # asyncio would leak a connected socket if it were cancelled between two steps, so connecting always completes.
         connecting = loop.create_task(_limit(create, seconds))
         self._connecting.add(connecting)
         connecting.add_done_callback(self._connecting.discard)
@@ -191,7 +191,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
             connecting.add_done_callback(_close_unused)
             raise
         except TimeoutError as error:
-            raise httpx2.ConnectTimeout("no connection in time") from error
+            raise httpx2.ConnectTimeout("connecting timed out") from error
         except OSError as error:
             raise httpx2.ConnectError(str(error)) from _find_system_error(error)
 
@@ -207,17 +207,17 @@ def _close_unused(connecting: asyncio.Task[_Created]) -> None:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, and the response that it receives.
+    """A connection, and the response that it is receiving.
 
     Attributes:
         origin: The scheme, the host and the port.
         since: When it became idle, by the monotonic clock.
-        status: The status of the response.
-        version: Its version of HTTP, such as `1.1`.
+        status: The response status.
+        version: Its HTTP version, such as `1.1`.
         reason: Its reason phrase.
         headers: Its headers.
-        is_complete: Whether all of the response has arrived.
-        failure: The error that ended the connection; `None` without one.
+        is_complete: Whether the whole response has arrived.
+        failure: The error that closed the connection, or `None`.
     """
 
     def __init__(self, origin: _Origin) -> None:
@@ -257,7 +257,7 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_reusable(self) -> bool:
-        """True if another request can be sent: all of the response was read, and the connection is still open."""
+        """True if another request can be sent: the whole response was read, and the connection is still open."""
         return (
             self.is_complete
             and self._keeps_alive
@@ -287,13 +287,13 @@ class _Connection(asyncio.Protocol):
 
         Args:
             method: The HTTP method.
-            data: The head of the request, with all of its body or the start.
-            stream: The rest; `None` without.
-            seconds: The time limit to send each piece of its body; `None` for none.
-            read_seconds: The time limit to receive each piece of the response; `None` for none.
+            data: The request head, with all or the start of its body.
+            stream: The rest of the body, or `None`.
+            seconds: The time limit for sending each piece of the body, or `None`.
+            read_seconds: The time limit for receiving each piece of the response, or `None`.
 
         Raises:
-            httpx2.TransportError: There is no response.
+            httpx2.TransportError: No response arrives.
         """
         self._start()
         self._read_seconds = read_seconds
@@ -311,7 +311,7 @@ class _Connection(asyncio.Protocol):
             await self.receive()
 
     async def _write(self, data: bytes, seconds: float | None) -> None:
-        """Write bytes, and wait until more can be written or a response arrives."""
+        """Write bytes, then wait until more can be written or a response arrives."""
         self._transport.write(data)
         if not self._is_writable:
             try:
@@ -319,7 +319,7 @@ class _Connection(asyncio.Protocol):
                     while not (self._is_writable or self._has_head or self.failure):
                         await self._wait()
             except TimeoutError as error:
-                raise httpx2.WriteTimeout("the request was not read in time") from error
+                raise httpx2.WriteTimeout("sending the request timed out") from error
 
     async def receive(self) -> None:
         """Wait until more of the response arrives. Raises httpx2.ReadTimeout."""
@@ -330,7 +330,7 @@ class _Connection(asyncio.Protocol):
             async with asyncio.timeout(self._read_seconds):
                 await self._wait()
         except TimeoutError as error:
-            raise httpx2.ReadTimeout("nothing arrived in time") from error
+            raise httpx2.ReadTimeout("reading the response timed out") from error
 
     async def _wait(self) -> None:
         """Wait until data arrives, or writing resumes."""
@@ -341,7 +341,7 @@ class _Connection(asyncio.Protocol):
             self._waiter = None
 
     def pop(self) -> bytes:
-        """Remove and return the bytes of the body so far."""
+        """Remove and return the body bytes that have arrived."""
         data = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._buffered = 0
@@ -355,7 +355,7 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
     def fail(self, error: httpx2.TransportError) -> None:
-        """End the connection with an error, which a request without a complete response gets."""
+        """Close the connection with an error. A request without a complete response raises it."""
         self.failure = error
         self._transport.abort()
 
@@ -380,7 +380,7 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Complete a response that ends with its connection; fail other incomplete ones."""
+        """Complete a response that ends with its connection, or fail any other incomplete response."""
         if self._has_head and self._ends_with_connection and exc is None:
             self.is_complete = True
         if not self.is_complete and self.failure is None:
@@ -437,11 +437,11 @@ class _Connection(asyncio.Protocol):
         names = {name.lower() for name, _ in self.headers}
         lengths = names & {b"content-length", b"transfer-encoding"}
         self._ends_with_connection = not lengths
-        # A proxy in front may have seen another end (RFC 9112, 6.3), or a body may follow (RFC 9110, 8.6).
+        # A proxy may have seen a different end of the response (RFC 9112, 6.3), or a body may follow (RFC 9110, 8.6).
         if len(lengths) > 1 or (lengths and status == HTTPStatus.NO_CONTENT):
             self._keeps_alive = False
         self._has_head = True
-        if not self._has_body:  # the parser still waits for a body, so the connection cannot be reused
+        if not self._has_body:  # the parser still expects a body, so the connection cannot be reused
             self.is_complete, self._keeps_alive = True, False
 
     def on_body(self, data: bytes) -> None:
@@ -465,14 +465,14 @@ class Body(httpx2.AsyncByteStream):
     """The body of a response, as it arrives."""
 
     def __init__(self, transport: DirectTransport, connection: _Connection) -> None:
-        """Read the response of a connection, which `aclose` releases."""
+        """Read a connection's response. `aclose` releases the connection."""
         self.connection = connection
         self._transport = transport
         self._is_closed = False
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of the response, by lowercase names."""
+        """The response headers, by lower-case name."""
         headers: dict[str, str] = {}
         for raw_name, raw_value in self.connection.headers:
             name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -480,7 +480,7 @@ class Body(httpx2.AsyncByteStream):
         return headers
 
     async def read(self) -> bytes:
-        """Return more of the body; empty at its end. Raises httpx2.TransportError."""
+        """Return more of the body, or empty bytes at its end. Raises httpx2.TransportError."""
         connection = self.connection
         while not self._is_closed:
             if data := connection.pop():
@@ -493,19 +493,19 @@ class Body(httpx2.AsyncByteStream):
         return b""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the pieces of the body."""
+        """Yield the body piece by piece."""
         while data := await self.read():
             yield data
 
     async def aclose(self) -> None:
-        """End the use of the connection."""
+        """Release the connection."""
         if not self._is_closed:
             self._is_closed = True
             self._transport.release(self.connection)
 
 
 def _find_system_error(error: OSError) -> OSError:
-    """Return the first of several system errors, whose messages asyncio joins."""
+    """Return the first of several system errors, since asyncio joins their messages."""
     match = re.search(r"\[Errno (\d+)\]", str(error))
     if error.errno is not None or match is None:
         return error
@@ -513,7 +513,7 @@ def _find_system_error(error: OSError) -> OSError:
 
 
 async def _split_body(request: httpx2.Request) -> AsyncIterator[bytes]:
-    """Yield the pieces of a streamed body, as chunks if the length is unknown (RFC 9112, 7.1)."""
+    """Yield a streamed body piece by piece, as chunks if the length is unknown (RFC 9112, 7.1)."""
     is_chunked = "transfer-encoding" in request.headers
     async for piece in request.stream:  # type: ignore[union-attr]  # an asynchronous client accepts only such streams
         yield b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked and piece else piece

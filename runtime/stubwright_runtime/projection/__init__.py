@@ -1,1 +1,1 @@
-"""Converts tools to the formats of models' APIs, and the models' calls back."""
+"""Converts tools to the formats of model APIs, and model calls back to tool calls."""

@@ -1,6 +1,6 @@
-"""Codecs between values of a contract's schema and of an API's schema.
+"""Codecs between values under a contract's schema and values under an API's schema.
 
-`decode` gets its input from a model, and passes invalid parts unchanged to the contract's validator.
+`decode` gets its input from a model, and passes invalid parts through to the contract's validator.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ Json: TypeAlias = Any
 
 
 class ProjectionError(ValueError):
-    """A model's arguments cannot be decoded. The message has the place and the expectation."""
+    """A model's arguments cannot be decoded. The message has the path and the expected value."""
 
 
 class NotExpressibleError(ValueError):
-    """A value of the contract has no equivalent in the API's schema."""
+    """A contract value has no equivalent in the API's schema."""
 
 
 @dataclass(frozen=True)
 class Codec:
-    """The codec of a value that is equal on both sides.
+    """The codec for a value that is equal on both sides.
 
     Attributes:
         schema: The API's schema.
-        types: The possible JSON types; empty if unknown.
+        types: The possible JSON types. Empty if unknown.
     """
 
     schema: dict[str, Any]
@@ -42,13 +42,13 @@ class Codec:
         return type(self) is Codec
 
     def encode(self, value: Json) -> Json:
-        """Return the API's value. Raises NotExpressibleError without an equivalent."""
+        """Return the API's value. Raises NotExpressibleError if there is no equivalent."""
         if self.types and name_type(value) not in self.types and not ("number" in self.types and _is_number(value)):
             raise NotExpressibleError(f"{name_type(value)} where {' or '.join(sorted(self.types))} is expected")
         return value
 
     def decode(self, value: Json, at: str) -> Json:
-        """Return the contract's value of the value at a place. Raises ProjectionError if it cannot be read."""
+        """Return the contract's value. Raises ProjectionError if the value at the path `at` is invalid."""
         del at
         return value
 
@@ -73,26 +73,26 @@ class Text(Codec):
 
 @dataclass(frozen=True)
 class Values(Codec):
-    """An enum of values that are represented by strings."""
+    """An enum whose values are represented by strings."""
 
     texts: Mapping[str, Json] = field(default_factory=dict)
 
     def encode(self, value: Json) -> Json:
-        """Return the string of a value."""
+        """Return the string for a value."""
         for text, meant in self.texts.items():
             if is_same(meant, value):
                 return text
         raise NotExpressibleError("a value that is not one of the enum")
 
     def decode(self, value: Json, at: str) -> Json:
-        """Return the value of a string."""
+        """Return the value for a string."""
         del at
         return self.texts.get(value, value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
 class Array(Codec):
-    """A list whose items differ between the sides."""
+    """A list with items that differ between the sides."""
 
     items: Codec = field(default_factory=lambda: Codec({}))
 
@@ -113,7 +113,7 @@ class Member:
 
     Attributes:
         name: Its name in the contract.
-        codec: The codec of its value.
+        codec: The codec for its value.
         null_is_absent: Whether null represents its absence.
         is_wrapped: Whether its value is wrapped in an object with `value`, because null represents its absence.
         is_required: Whether the contract requires it.
@@ -131,8 +131,8 @@ class Object(Codec):
     """An object.
 
     Attributes:
-        members: Its properties by their names in the API's schema.
-        more: The name of the list of additional properties, and the codec of their values.
+        members: Its properties, by name in the API's schema.
+        more: The name of the list of additional properties, and the codec for their values.
     """
 
     members: Mapping[str, Member] = field(default_factory=dict)
@@ -164,11 +164,11 @@ class Object(Codec):
             name, codec = self.more
             encoded[name] = [{"key": key, "value": codec.encode(below)} for key, below in pairs]
         elif pairs:
-            raise NotExpressibleError(f"a property `{pairs[0][0]}` that the schema does not name")
+            raise NotExpressibleError(f"a property `{pairs[0][0]}` that the schema does not declare")
         return encoded
 
     def decode(self, value: Json, at: str) -> Json:
-        """Decode each property; unknown ones do not change."""
+        """Decode each property. Unknown properties stay unchanged."""
         if not isinstance(value, dict):
             return value
         decoded: dict[str, Json] = {}
@@ -194,7 +194,7 @@ class Object(Codec):
 
 @dataclass(frozen=True)
 class Pairs(Codec):
-    """An object with arbitrary keys, as a list of keys and values."""
+    """An object with arbitrary keys, encoded as a list of keys and values."""
 
     values: Codec = field(default_factory=lambda: Codec({}))
 
@@ -205,13 +205,13 @@ class Pairs(Codec):
         return [{"key": key, "value": self.values.encode(below)} for key, below in value.items()]
 
     def decode(self, value: Json, at: str) -> Json:
-        """Return an object from the pairs. Raises ProjectionError for a duplicate key."""
+        """Build an object from the pairs. Raises ProjectionError for a duplicate key."""
         return _read_pairs(value, self.values, at) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)
 class Union(Codec):
-    """Several codecs; the first whose schema accepts a value applies."""
+    """Several codecs. A value uses the first codec whose schema accepts it."""
 
     branches: Sequence[Codec] = ()
 
@@ -230,7 +230,7 @@ class Union(Codec):
                     return encoded
             except (NotExpressibleError, ProjectionError):
                 continue
-        raise NotExpressibleError("a value that none of the alternatives can express")
+        raise NotExpressibleError("a value that no alternative can express")
 
     def decode(self, value: Json, at: str) -> Json:
         """Decode with the first branch whose schema accepts the value."""
@@ -268,12 +268,12 @@ def _is_number(value: Json) -> bool:
 
 
 def is_same(left: Json, right: Json) -> bool:
-    """Return whether two JSON values are equal; `true` differs from 1."""
+    """Return whether two JSON values are equal. `true` differs from 1."""
     return left == right and json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
 def name_type(value: Json) -> str:
-    """Return the type of a JSON value: `integer` for a number without a fraction."""
+    """Return a JSON value's type, which is `integer` for a number without a fraction."""
     match value:
         case None:
             return "null"

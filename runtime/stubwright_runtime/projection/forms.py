@@ -1,6 +1,6 @@
-"""The formats of functions and the subsets of JSON Schema that the APIs of models accept.
+"""The function formats and JSON Schema subsets that model APIs accept.
 
-The compiler's table (`stubwright targets`) has the APIs' rules with their sources; tests check the results against it.
+The compiler's table (`stubwright targets`) lists the APIs' rules and their sources. Tests check the results against it.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ Wrapping: TypeAlias = Literal["openai", "openai-responses", "anthropic", "gemini
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The rules of one API.
+    """An API's rules.
 
     Attributes:
-        wrapping: The format of a function.
+        wrapping: The function format.
         strict: Whether the API enforces the schema.
-        tool_name: The pattern for names of functions.
-        property_name: The pattern for names of properties.
-        rewrites: Whether the whole schema is converted; otherwise only an unsupported root.
+        tool_name: The pattern for function names.
+        property_name: The pattern for property names.
+        rewrites: Whether the whole schema is converted, not just an unsupported root.
         all_required: Whether every property must be required.
         closes: Whether objects must have `additionalProperties: false`.
-        nullable: Whether null is expressed by the keyword `nullable`, not by a type.
-        string_enums: Whether the values of an `enum` must be strings.
-        fills_objects: Whether each object must have a property.
+        nullable: Whether the `nullable` keyword expresses null, not a type.
+        string_enums: Whether `enum` values must be strings.
+        fills_objects: Whether each object must have at least one property.
         keywords: The supported keywords, except for types, properties, items, enums and unions.
-        formats: The supported values of `format`.
-        item_bounds: The supported values of `minItems`; `None` for all.
+        formats: The supported `format` values.
+        item_bounds: The supported `minItems` values. `None` for all.
         levels: The maximum depth of objects.
         most_properties: The maximum number of properties.
         most_values: The maximum number of enum values.
-        most_characters: The maximum number of characters of names and enum values.
+        most_characters: The maximum number of characters in names and enum values.
     """
 
     wrapping: Wrapping
@@ -96,7 +96,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "gemini-developer-api": _GEMINI,
     "bedrock": Form("bedrock"),
 }
-"""The supported APIs by name."""
+"""The supported APIs, by name."""
 
 
 def wrap(form: Form, name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

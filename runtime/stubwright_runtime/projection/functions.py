@@ -1,4 +1,4 @@
-"""Converts the tools of a package to functions of an API."""
+"""Converts a package's tools to an API's functions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _COMBINING: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "if", "
 
 @dataclass(frozen=True, slots=True)
 class ProjectedTool:
-    """A tool as a function of an API.
+    """A tool converted to an API function.
 
     Attributes:
         tool: The tool's name.
         name: The function's name.
         description: The function's description.
         function: The function in the API's format, for the `tools` of a request.
-        codec: The codec between the tool's arguments and the function's.
+        codec: The codec between the tool's arguments and the function's arguments.
     """
 
     tool: str
@@ -35,15 +35,15 @@ class ProjectedTool:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The schema of the function's arguments."""
+        """The schema for the function's arguments."""
         return self.codec.schema
 
     def encode(self, arguments: Any) -> Any:
-        """Convert the tool's arguments to the function's. Raises NotExpressibleError without an equivalent."""
+        """Convert tool arguments to function arguments. Raises NotExpressibleError if there is no equivalent."""
         return self.codec.encode(arguments)
 
     def decode(self, arguments: Any) -> Any:
-        """Convert the function's arguments to the tool's. Raises ProjectionError if they cannot be read."""
+        """Convert function arguments to tool arguments. Raises ProjectionError if they are invalid."""
         return self.codec.decode(arguments, "")
 
 
@@ -61,7 +61,7 @@ def as_tools(form: Form, projected: Iterable[ProjectedTool]) -> list[dict[str, A
 
 
 def project_tool(definition: Mapping[str, Any], form: Form, name: str) -> ProjectedTool:
-    """Convert a tool to a function with a name."""
+    """Convert a tool to a function with this name."""
     schema = definition.get("inputSchema") or {}
     codec = SchemaShaper(schema, form).make_root() if form.rewrites else _loosen(schema, form)
     description = str(definition.get("description") or definition.get("title") or definition["name"])
@@ -70,12 +70,12 @@ def project_tool(definition: Mapping[str, Any], form: Form, name: str) -> Projec
 
 
 def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:
-    """Return a codec that only converts an unsupported root and unsupported names of arguments."""
+    """Return a codec that converts only an unsupported root and unsupported argument names."""
     properties = schema.get("properties") or {}
     names = make_names(properties, form.property_name)
     is_plain = _COMBINING.isdisjoint(schema) and "$ref" not in schema and schema.get("type") == "object"
     if is_plain and all(wire == name for wire, name in names.items()):
-        return Codec({**schema, "properties": properties})  # OpenAI refuses a root without `properties`
+        return Codec({**schema, "properties": properties})  # OpenAI rejects a root without `properties`
     merging = SchemaMerger(schema)
     view = SchemaShaper(schema, form).flatten(merging.view([schema]))
     names = make_names(view.properties, form.property_name)
@@ -97,7 +97,7 @@ def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:
 
 
 def _follow_names(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the schema with updated references to renamed properties."""
+    """Update references to renamed properties in a schema."""
     moved = {f"#/properties/{wire}": f"#/properties/{name}" for wire, name in names.items() if wire != name}
 
     def follow(value: Any) -> Any:
@@ -117,14 +117,14 @@ def _follow_names(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str,
 
 
 class _RenamedObject(Object):
-    """An object with renamed properties; others do not change."""
+    """An object in which some properties are renamed."""
 
     def encode(self, value: Any) -> Any:
-        """Return the arguments with the function's names."""
+        """Rename the arguments to the function's names."""
         if not isinstance(value, dict):
             return value
         names = {member.name: name for name, member in self.members.items()}
         for key in value:
             if key not in names and key in self.members:
-                raise NotExpressibleError(f"a property `{key}`, which is the new name of another one")
+                raise NotExpressibleError(f"a property `{key}`, which is the new name of another property")
         return {names.get(key, key): below for key, below in value.items()}

@@ -1,6 +1,6 @@
-"""Merges a schema's constraints on one value, through references.
+"""Merges all of a schema's constraints on one value, following references.
 
-The result may be weaker than the schema, but not stricter.
+The result can be weaker than the schema, but never stricter.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class View:
 
     Attributes:
         types: The possible types.
-        values: The values of an `enum` or a `const`; `None` without.
+        values: The `enum` or `const` values. `None` without either.
         properties: The schemas of each property.
         required: The required properties.
-        more: The schemas of additional properties; False if they are forbidden, `None` if unspecified.
-        items: The schemas of the items; `None` if unspecified.
-        is_tuple: Whether items have schemas by position.
+        more: The schemas of additional properties. False if they are forbidden, `None` if unspecified.
+        items: The schemas of the items. `None` if unspecified.
+        is_tuple: Whether items have schemas by index.
         choices: The alternatives of each `anyOf` and `oneOf`.
         words: Other keywords, such as `description` and limits.
         references: The resolved references.
@@ -58,14 +58,14 @@ class SchemaMerger:
     """Merges the subschemas of one root."""
 
     def __init__(self, root: Json) -> None:
-        """Use a root schema, for references."""
+        """Create a merger that resolves references in a root schema."""
         self._root = root
         dialect = root.get("$schema") if isinstance(root, dict) else None
         # Before 2019-09, keywords next to a reference are ignored (draft-07, section 8.3).
         self._hides = isinstance(dialect, str) and "json-schema.org/draft-0" in dialect
 
     def view(self, schemas: Sequence[Json], followed: frozenset[str] = frozenset()) -> View:
-        """Merge the constraints of several schemas on a value; `followed` are the references of outer schemas."""
+        """Merge several schemas' constraints on a value. `followed` are the references in outer schemas."""
         merged = View(references=followed)
         for part in self._list_parts(schemas, merged, 0):
             _add(merged, part)
@@ -90,7 +90,7 @@ class SchemaMerger:
                     continue
             yield schema
             yield from self._list_parts(schema.get("allOf") or (), view, depth + 1)
-            # A branch may not apply: use its properties, but not its requirements.
+            # A branch might not apply, so use its properties but not its requirements.
             for keyword in _MAYBE:
                 for part in self._list_parts([schema.get(keyword)], view, depth + 1):
                     yield {"properties": part.get("properties") or {}}

@@ -1,6 +1,6 @@
-"""Converts a contract's schema to an API's form: closed objects, null for absence, pairs for maps, otherwise text.
+"""Converts a contract's schema to an API's form: closed objects, null for absence, pairs for maps, or text.
 
-Unsupported constraints move to the description or are omitted, because the contract's validator checks the result.
+Unsupported constraints move to the description or are dropped, because the contract's validator checks the result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Json: TypeAlias = Any
 
 _SCALARS: Final = ("string", "integer", "number", "boolean")
 _SHOWN: Final = 600
-"""The maximum characters of a schema in a description."""
+"""The maximum length of a schema in a description."""
 
 _SAID: Final = (
     *("default", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum"),
@@ -38,7 +38,7 @@ _NOT_PLAIN: Final = re.compile(r"\(\?|\\[1-9bBpPkK]")
 
 
 class SchemaShaper:
-    """Converts one schema to one form."""
+    """Converts a schema to a form."""
 
     def __init__(self, root: Json, form: Form) -> None:
         """Create a shaper for a schema and a form."""
@@ -50,7 +50,7 @@ class SchemaShaper:
         self._characters = 0
 
     def make_root(self) -> Codec:
-        """Return the codec of a tool's arguments, which are always an object."""
+        """Return the codec for a tool's arguments, which are always an object."""
         view = self._merging.view([self._root])
         return self._object(self.flatten(view), 0, is_root=True)
 
@@ -269,7 +269,7 @@ class SchemaShaper:
         return self._allow_null(codec) if is_nullable else codec
 
     def flatten(self, view: View) -> View:
-        """Merge an object's alternatives: all properties, and the common required ones."""
+        """Merge an object's alternatives, with all properties. Only common required properties stay required."""
         for group in view.choices:
             views = [self._merging.view([branch], view.references) for branch in group]
             views = [each for each in views if "object" in each.types and not each.is_impossible]
@@ -303,7 +303,7 @@ class SchemaShaper:
         return Text({"type": "string", "description": description}, frozenset({"string"}))
 
     def _list_keywords(self, view: View, kind: str) -> dict[str, Json]:
-        """Return the supported keywords, and a description with the others."""
+        """Return the supported keywords, and a description that contains the others."""
         kinds = ("number",) if kind in ("integer", "number") else (kind,)
         of_type = frozenset().union(*(_OF_TYPES.get(each, frozenset()) for each in kinds))
         kept: dict[str, Json] = {}
@@ -343,7 +343,7 @@ _LEFT_OUT: Final = "Null means absence; an object with `value` contains the valu
 
 
 class _Nullable(Codec):
-    """The codec of null, or of a value of another codec."""
+    """The codec for null or another codec's value."""
 
     def __init__(self, schema: dict[str, Any], types: frozenset[str], codec: Codec) -> None:
         super().__init__(schema, types)
@@ -353,20 +353,20 @@ class _Nullable(Codec):
 
     @property
     def is_plain(self) -> bool:
-        """True if values of the inner codec are equal on both sides."""
+        """True if the inner codec's values are equal on both sides."""
         return self.inner.is_plain
 
     def encode(self, value: Json) -> Json:
-        """Encode null, or with the inner codec."""
+        """Encode null as is, and other values with the inner codec."""
         return None if value is None else self.inner.encode(value)
 
     def decode(self, value: Json, at: str) -> Json:
-        """Decode null, or with the inner codec."""
+        """Decode null as is, and other values with the inner codec."""
         return None if value is None else self.inner.decode(value, at)
 
 
 def make_names(names: Iterable[str], pattern: str) -> dict[str, str]:
-    """Map each name to itself if it matches a pattern, or to a unique name that does."""
+    """Map each name to itself if it matches the pattern, or to a unique name that does."""
     names = [*names]
     taken = {name for name in names if re.search(pattern, name)}
     names_by_wire: dict[str, str] = {}

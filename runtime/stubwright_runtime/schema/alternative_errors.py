@@ -1,4 +1,4 @@
-"""Explains why a value matches none of a schema's alternatives."""
+"""Explains why a value matches no alternative in a schema."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _SHOWN: Final = 10
 def explain_alternatives(
     validator: Validator, node: ErrorNode, branches: Branches, root: str, depth: int
 ) -> Iterator[str]:
-    """Explain the intended alternative if it is clear; otherwise all of them briefly."""
+    """Explain the intended alternative if it is clear, or all alternatives briefly."""
     path, level = node.path, len(node.path)
     if fitting := [number for number, branch in enumerate(branches, 1) if not branch]:
         if len(fitting) > 1:
             yield validator.explain_several(node, fitting, root)
         else:
-            yield f"{validator.format_path(path, root)}: does not fit the schema"
+            yield f"{validator.format_path(path, root)}: does not match the schema"
         return
     if not branches:
-        yield f"{validator.format_path(path, root)}: fits none of the alternatives"
+        yield f"{validator.format_path(path, root)}: matches none of the alternatives"
         return
     if all(len(branch) == 1 and len(branch[0].path) == level for branch in branches):
         simple = [branch[0] for branch in branches]
@@ -79,7 +79,7 @@ def explain_alternatives(
         lines_of = [[line for line in lines if line not in every] for lines in lines_of]
         if below or not all(lines_of):
             return
-    place = f"{validator.format_path(path, root)}: fits none of the {len(branches)} alternatives"
+    place = f"{validator.format_path(path, root)}: matches none of the {len(branches)} alternatives"
     if depth >= _DEEPEST_REASONS:
         yield place
         return
@@ -109,7 +109,7 @@ def _is(node: ErrorNode, level: int, kinds: type[ValidationErrorKind] | tuple[ty
 
 
 def _is_nested(node: ErrorNode) -> bool:
-    """Return whether the expectation is too complex for a few words."""
+    """Return whether the expectation is too complex to describe in a few words."""
     return node.kind is None or node.branches is not None or isinstance(node.kind, _NESTED)
 
 
@@ -117,12 +117,12 @@ _Place: TypeAlias = tuple[Path, tuple[str | int, ...]]
 
 
 def _place_of(node: ErrorNode) -> _Place:
-    """Return the identity of an error across alternatives: its path and its keyword."""
+    """Return an error's identity across alternatives: its path and keyword."""
     return node.path, tuple(node.schema_path)
 
 
 def _find_wrong_tags(branches: Branches, level: int) -> list[ErrorNode]:
-    """Return the error of each alternative about their discriminating key; none without such a key."""
+    """Return each alternative's error about the discriminating key, or no errors without such a key."""
     by_key = [{node.path[-1]: node for node in branch if _is(node, level + 1, _TAGS)} for branch in branches]
     keys = [key for key in (by_key[0] if by_key else ()) if all(key in tag for tag in by_key)]
     return [tag[keys[0]] for tag in by_key] if keys else []

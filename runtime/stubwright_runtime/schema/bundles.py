@@ -1,4 +1,4 @@
-"""Restores tools whose shared schemas are stored once in the package's `manifest.json`."""
+"""Restores the schemas of tools whose shared schemas are stored once in the package's `manifest.json`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def resolve_bundled(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the tools with bundled schemas, by name, with complete schemas.
+    """Return the tools that have bundled schemas, by name, with complete schemas.
 
-    Tools may share the same objects, which must not be changed.
+    Tools can share the same objects, so do not modify them.
     """
     schemas: Mapping[str, Any] = manifest["bundled"]["schemas"]
     definitions: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -33,7 +33,7 @@ def resolve_bundled(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _follow_uses(schemas: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Return the schemas that these use, directly or indirectly, in breadth-first order."""
+    """Return the schemas in use, directly or indirectly, in breadth-first order."""
     reached = dict.fromkeys(names)
     waiting = [*reached]
     for name in waiting:  # grows during the loop

@@ -1,7 +1,7 @@
-"""Estimates the cost of validating a value in advance.
+"""Estimates the cost of validating a value before validating it.
 
 The validator tries each alternative completely, so the paths to a value multiply with each level. The estimate itself
-takes time linear in the schema and the value.
+takes linear time in the size of the schema and the value.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ MOST_VISITS: Final = 1_000_000
 
 VISITS_PER_CHARACTER: Final = 20
 
-_SAFE: Final = 20_000  # a schema that expands to this size visits each part of a value at most this often
+_SAFE: Final = (
+    20_000  # for a schema that expands to this size, the validator visits each part of a value at most this often
+)
 _SMALL: Final = 2_000
 _FEW_VISITS: Final = 2_000
-_MOST_STEPS: Final = 500_000  # of the estimate itself: about 0.5 s
+_MOST_STEPS: Final = 500_000  # for the estimate itself: about 0.5 s
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _LISTED: Final = ("allOf", "anyOf", "oneOf")
 _SINGLE: Final = ("not", "if", "then", "else")
@@ -37,7 +39,7 @@ _OLD: Final = re.compile(r"draft-0[3467]/")
 Node = dict[str, Any]
 Compile = Callable[[Any], "CompiledSchema"]
 _Entries = frozenset[tuple[int, int]]
-"""Schemas that are applied to a value, with their counts."""
+"""The schemas applied to a value, with their counts."""
 
 
 def is_old(schema: Json) -> bool:
@@ -46,24 +48,24 @@ def is_old(schema: Json) -> bool:
 
 
 def find_id_keyword(schema: Json) -> str:
-    """Return the keyword for the identifier of a schema in its dialect."""
+    """Return the keyword for a schema's identifier in its dialect."""
     return "id" if isinstance(schema, dict) and "draft-04/" in str(schema.get("$schema", "")) else "$id"
 
 
 @dataclass(slots=True)
 class _AppliedSchemas:
-    """The schemas that one schema applies to a value, with counts, and the memoized schemas."""
+    """The schemas that one schema applies to a value, with their counts, and the memoized schemas."""
 
     times: Counter[int] = field(default_factory=Counter[int])
     remembered: set[int] = field(default_factory=set[int])
 
 
 class Cost:
-    """The cost of validating values against one schema.
+    """The cost of validating values against a schema.
 
     Attributes:
-        is_explosive: Whether validation could visit a part of a value very often.
-        is_exponential: Whether collecting all errors could.
+        is_explosive: Whether validation could visit part of a value very many times.
+        is_exponential: Whether collecting all errors could do so.
     """
 
     def __init__(self, schema: Json, compile_: Compile) -> None:
@@ -73,7 +75,7 @@ class Cost:
             schema: The schema, in the dialect of its `$schema`.
             compile_: Compiles a schema.
         """
-        # Schemas are distinguished by identity, and one object may be in several places.
+        # Schemas are distinguished by identity, and the same object can occur several times.
         schema = _copy_apart(schema)
         self._compile = compile_
         self._patterns: dict[str, CompiledSchema | None] = {}
@@ -95,7 +97,7 @@ class Cost:
         )
 
     def forbids(self, value: Any, size: int) -> bool:
-        """Return whether validating a value with `size` characters as JSON would take too long."""
+        """Return whether validating a value of `size` JSON characters would take too long."""
         most = MOST_VISITS + VISITS_PER_CHARACTER * size
         try:
             return self.is_explosive and self.count_visits(value, most) > most
@@ -103,14 +105,14 @@ class Cost:
             return True
 
     def can_list_errors(self, value: Any, size: int) -> bool:
-        """Return whether all errors of a value can be collected quickly."""
+        """Return whether all errors in a value can be collected quickly."""
         most = _FEW_VISITS + size
         return not self.is_exponential or self.count_visits(value, most, remembering=False) <= most
 
     def count_visits(self, value: Json, most: int, *, remembering: bool = True) -> int:
-        """Return an upper bound for the validator's visits of `value` and its parts; counting stops above `most`.
+        """Return an upper bound for the validator's visits to `value` and its parts. Counting stops above `most`.
 
-        Parts of one level with the same schemas are counted together. If counting takes too many steps, the result is
+        Parts on one level with the same schemas are counted together. If counting takes too many steps, the result is
         above `most`.
 
         Args:
@@ -139,7 +141,7 @@ class Cost:
         return total
 
     def _count_visits(self, entries: _Entries, remembering: bool) -> Counter[int]:
-        """Return the number of visits of each schema to a value to which `entries` are applied."""
+        """Count each schema's visits to a value to which `entries` are applied."""
         times: Counter[int] = Counter()
         waiting = [*entries]
         seen: set[int] = set()
@@ -153,7 +155,7 @@ class Cost:
         return times
 
     def _below(self, values: Iterable[Json], times: Mapping[int, int]) -> Iterator[tuple[list[Any], _Entries]]:
-        """Yield the parts of objects and arrays, grouped by their schemas."""
+        """Yield the parts of objects and arrays, grouped by schemas."""
         nodes = [(self._nodes[entry], often) for entry, often in times.items()]
         known = {key for node, _ in nodes for key in _get_subschemas(node, "properties")}
         patterns = {pattern for node, _ in nodes for pattern in _get_subschemas(node, "patternProperties")}
@@ -176,7 +178,7 @@ class Cost:
             yield alike, _applied((_list_index_schemas(node, index), often) for node, often in nodes)
 
     def _may_match(self, pattern: str, key: str) -> bool:
-        """Return whether a pattern may match a key; the validator limits the time."""
+        """Return whether a pattern might match a key. The validator limits the time."""
         if pattern not in self._patterns:
             try:
                 self._patterns[pattern] = self._compile({"pattern": pattern})
@@ -186,7 +188,7 @@ class Cost:
         return validator is None or validator.is_valid(key)
 
     def _find_applied(self, entry: int, remembering: bool) -> _AppliedSchemas:
-        """Return the schemas that are applied to the same value as the schema `entry`."""
+        """Return the schemas applied to the same value as the schema `entry`."""
         known = self._applied.get((entry, remembering))
         if known is not None:
             return known
@@ -212,7 +214,7 @@ class Cost:
         return self._old and isinstance(self._nodes[entry].get("$ref"), str)
 
     def _measure_expanded(self) -> int:
-        """Return the size of the schema after expanding all references except recursive ones."""
+        """Return the schema's size after expanding all non-recursive references."""
         sizes: dict[int, int] = {}
         most = 0
         for entry in self._finished:
@@ -267,7 +269,7 @@ class Cost:
     def _link(self, root: Node) -> None:
         """Resolve references like the validator, which memoizes the results of recursive ones.
 
-        A reference is recursive if its target is still being compiled; other targets are compiled again.
+        A reference is recursive if its target is still being compiled. Other targets are compiled again.
         """
         self._finished: list[int] = []
         open_: set[int] = set()
@@ -300,7 +302,7 @@ class Cost:
 
 
 def _list_same_value(node: Node, *, hides: bool) -> list[Any]:
-    """Return the subschemas that are applied to the same value."""
+    """Return the subschemas applied to the same value."""
     if hides:
         return []
     subschemas = [sub for keyword in _LISTED if isinstance(node.get(keyword), list) for sub in node[keyword]]
@@ -310,7 +312,7 @@ def _list_same_value(node: Node, *, hides: bool) -> list[Any]:
 
 
 def _list_key_schemas(node: Node, key: str | None, matched: Container[str]) -> Iterator[Any]:
-    """Yield the subschemas for the value of a key; `None` is any unnamed key."""
+    """Yield the subschemas for a key's value. `None` means any unnamed key."""
     properties = _get_subschemas(node, "properties")
     if key is not None and key in properties:
         yield properties[key]
@@ -331,7 +333,7 @@ def _list_index_schemas(node: Node, index: int) -> Iterator[Any]:
 
 
 def _applied(subschemas: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
-    """Combine subschemas, with the counts of their parents."""
+    """Combine subschemas with their parents' counts."""
     entries: Counter[int] = Counter()
     for subs, often in subschemas:
         for sub in subs:
@@ -341,7 +343,7 @@ def _applied(subschemas: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
 
 
 def _at(value: Json, step: str) -> Json:
-    """Return the value at one step of a pointer; raises as the lookup."""
+    """Return the value at one pointer step. Raises the same errors as a lookup."""
     here: Any = value
     member: Json = here[int(step) if isinstance(value, list) else step]
     return member
@@ -364,14 +366,14 @@ def _places(node: Node) -> Sequence[Any]:
 
 
 def _copy_apart(schema: Json) -> Json:
-    """Copy a schema so that no two places share an object, as with YAML aliases."""
+    """Copy a schema so that no object occurs twice, as with YAML aliases."""
     if isinstance(schema, dict):
         return {key: _copy_apart(below) for key, below in schema.items()}
     return [_copy_apart(below) for below in schema] if isinstance(schema, list) else schema
 
 
 def _list_compiled(node: Node) -> list[Any]:
-    """Return the subschemas that the validator compiles with this one."""
+    """Return the subschemas that the validator compiles along with this one."""
     return [sub for keyword, sub in _list_by_keyword(node) if keyword not in ("$defs", "definitions")]
 
 
@@ -380,7 +382,7 @@ def _subschemas(node: Node) -> list[Any]:
 
 
 def _list_by_keyword(node: Node) -> list[tuple[str, Any]]:
-    """Return the subschemas of a schema with their keywords."""
+    """Return a schema's subschemas with their keywords."""
     subschemas: list[tuple[str, Any]] = []
     value: Json
     for keyword, value in node.items():

@@ -1,8 +1,8 @@
-"""A tree of validation errors whose branches are computed on demand.
+"""A tree of validation errors with branches that are computed on demand.
 
-The validator collects the errors of all nested alternatives, which multiply with each level. This module validates
-against an equivalent schema with a double `not` around each reference and choice: the validator reports a failed `not`
-without its inner errors.
+The validator collects the errors from all nested alternatives, which multiply with each level. This module validates
+against an equivalent schema with a double `not` around each reference and choice, because the validator reports a
+failed `not` without its inner errors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Pointer = tuple[str, ...]
 
 _MARK: Final = "stubwright:cut "
-_ROOT: Final = "stubwright:cuts"  # not the `$id` of any real schema
+_ROOT: Final = "stubwright:cuts"  # not a real schema's `$id`
 _CHOICES: Final = ("anyOf", "oneOf")
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
@@ -37,14 +37,14 @@ _NAMED: Final = frozenset(
 )
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _FREE_LOOKS: Final = 30
-_FREE_PARTS: Final = 300_000  # parts of values in the first expansions
-_PARTS: Final = 100_000  # parts of values; the validator takes up to 10 µs for each
-_LOOKS_AT_ONE: Final = 3  # expansions of one choice for one value; a schema may be a choice of itself
+_FREE_PARTS: Final = 300_000  # value parts in the first expansions
+_PARTS: Final = 100_000  # value parts; the validator takes up to 10 µs for each
+_LOOKS_AT_ONE: Final = 3  # expansions of one choice for one value, since a schema can be its own alternative
 
 
 @dataclass(frozen=True, slots=True)
 class _LazyNode:
-    """A place in the schema to expand on demand: a choice of `size` alternatives, or a reference."""
+    """A point in the schema to expand on demand: a choice of `size` alternatives, or a reference."""
 
     keyword: str
     pointer: Pointer
@@ -53,7 +53,7 @@ class _LazyNode:
 
 
 class ShallowSchema:
-    """The equivalent schema without nested errors."""
+    """An equivalent schema that reports no nested errors."""
 
     def __init__(self, schema: Any, compile_: Compile) -> None:
         """Build the schema.
@@ -74,7 +74,7 @@ class ShallowSchema:
         self._validators: dict[int, CompiledSchema] = {}
 
     def find_errors(self, number: int, value: Any) -> list[list[ValidationError]]:
-        """Return the validator's errors for a value at a cut, by alternative; -1 is the root."""
+        """Return the validator's errors for a value at a cut, by alternative. Cut -1 is the root."""
         cut = self._cuts[number] if number >= 0 else _LazyNode("", ())
         if number not in self._validators:
             self._validators[number] = self._compile(self._part(cut))
@@ -88,7 +88,7 @@ class ShallowSchema:
         return self._cuts[number]
 
     def _part(self, cut: _LazyNode) -> dict[str, Any]:
-        """Return a schema that refers to the cut places."""
+        """Return a schema that references the alternatives or the target at a cut."""
         dialect = {"$schema": self.schema["$schema"]} if "$schema" in self.schema else {}
         keyword = self._identifier
         name = str(self.schema.get(keyword, _ROOT)).rstrip("#")
@@ -100,7 +100,7 @@ class ShallowSchema:
         }
 
     def _schema(self, schema: Json, was: Pointer, now: Pointer, base: Pointer) -> Any:
-        """Copy a schema from the pointer `was` to the pointer `now`; `base` is where its `$id` is."""
+        """Copy a schema from pointer `was` to pointer `now`. `base` is the pointer of its `$id`."""
         if isinstance(schema, list):
             return [self._schema(subschema, (*was, str(n)), (*now, str(n)), base) for n, subschema in enumerate(schema)]
         if not isinstance(schema, dict):
@@ -120,14 +120,14 @@ class ShallowSchema:
                 self._cuts.append(_LazyNode(keyword, inner, len(value)))
                 mark = f"{_MARK}{len(self._cuts) - 1}"
                 alternatives = self._schema(value, (*was, keyword), (*inner, keyword), base)
-                # A double negation is equivalent, and its error is only the mark.
+                # A double negation is equivalent, and its only error is the mark.
                 wrapped.append({"not": {"$comment": mark, "not": {keyword: alternatives}}})
             elif keyword in _REFERENCES and isinstance(value, str) and (keyword == "$ref" or not hides):
                 self._cuts.append(_LazyNode(keyword, inner, target=f"{_fragment(base)} {value}"))
                 holder = {keyword: value}
                 self._references.append((holder, keyword, base))
                 wrapped.append({"not": {"$comment": f"{_MARK}{len(self._cuts) - 1}", "not": holder}})
-            # `not` drops annotations, so that unevaluated keywords would reject values that a cut has evaluated.
+            # `not` drops annotations, so unevaluated keywords would reject values that a cut has evaluated.
             elif keyword in _UNEVALUATED or (hides and keyword not in ("$schema", "definitions", "$defs")):
                 pass
             elif keyword in _DATA:
@@ -144,14 +144,14 @@ class ShallowSchema:
         return copied
 
     def _rebase_reference(self, reference: str, base: Pointer) -> str:
-        """Rewrite a reference to the new place of its target; its pointer starts at `base`."""
+        """Rewrite a reference to its target's new location. The reference's pointer is relative to `base`."""
         if not reference.startswith("#/"):
             return reference
         target = self._place((*base, *split_pointer(unquote(reference[1:]))))
         return _fragment(target[len(self._place(base)) :])
 
     def _place(self, was: Pointer) -> Pointer:
-        """Return the new pointer of the place `was`."""
+        """Return the new pointer for `was`."""
         now: Pointer = ()
         for length in range(1, len(was) + 1):
             now = self._moved.get(was[:length], (*now, was[length - 1]))
@@ -159,10 +159,10 @@ class ShallowSchema:
 
 
 class ErrorTree:
-    """The errors of one invalid value, computed on demand."""
+    """The errors in one invalid value, computed on demand."""
 
     def __init__(self, cuts: ShallowSchema, value: Any) -> None:
-        """Use a value that the schema rejects."""
+        """Create a tree for a value that the schema rejects."""
         self._cuts = cuts
         self._value = value
         self._looks = 0
@@ -171,7 +171,7 @@ class ErrorTree:
         self._chosen: Counter[tuple[int, Path]] = Counter()
 
     def find_errors(self) -> Iterator[ErrorNode]:
-        """Yield the errors of the value."""
+        """Yield the errors in the value."""
         for branch in self._cuts.find_errors(-1, self._value):
             yield from self._convert_errors(branch, self._value, ())
 
@@ -187,7 +187,7 @@ class ErrorTree:
                 yield from self._follow_reference(number, node)
 
     def _follow_reference(self, number: int, node: ErrorNode) -> Sequence[ErrorNode]:
-        """Return the errors of the target of a reference."""
+        """Return the errors from a reference's target."""
         key = self._cuts.cut(number).target, node.path
         if key not in self._known:
             self._known[key] = []  # for self-references
@@ -216,7 +216,7 @@ class ErrorTree:
 
 
 def _parts(value: Any, most: int) -> int:
-    """Return the number of values in a value, including itself, up to `most`."""
+    """Count a value and its nested values, up to `most`."""
     waiting, count = [value], 0
     while waiting and count < most:
         here = waiting.pop()
@@ -229,7 +229,7 @@ def _parts(value: Any, most: int) -> int:
 
 
 def _number(kind: ValidationErrorKind) -> int | None:
-    """Return the number of the cut that failed; `None` for other errors."""
+    """Return the number of the failed cut, or `None` for other errors."""
     match kind:
         case ValidationErrorKind.Not({"$comment": str(mark)}) if mark.startswith(_MARK):
             return int(mark.removeprefix(_MARK))

@@ -25,7 +25,7 @@ _NAMED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class UnknownKeys:
-    """The keys of an object that must be empty. The validator only reports that `false` rejects every value."""
+    """The keys of an object that must be empty. The validator reports only that `false` rejects every value."""
 
     keys: Sequence[str]
 
@@ -35,15 +35,15 @@ Kind: TypeAlias = ValidationErrorKind | UnknownKeys
 
 @dataclass(frozen=True, slots=True)
 class ErrorNode:
-    """One validation error.
+    """A validation error.
 
     Attributes:
-        kind: The validator's kind of error; `None` if computing it would take too long.
-        path: Its path in the value.
-        instance: The value there.
-        schema_path: The keyword that failed, from the root of its schema.
+        kind: The validator's error kind. `None` if computing it would take too long.
+        path: The path in the value.
+        instance: The value at that path.
+        schema_path: The path from the schema's root to the failed keyword.
         schema: That root, unless it is the validator's own schema.
-        branches: For a choice, returns the errors of each alternative; one without errors matches.
+        branches: For a choice, returns the errors for each alternative. An alternative without errors matches.
     """
 
     kind: Kind | None
@@ -55,7 +55,7 @@ class ErrorNode:
 
 
 def to_error_node(error: ValidationError, value: Any, above: Path = ()) -> ErrorNode:
-    """Convert an error of the validator; `above` is the path of `value`."""
+    """Convert a validator error. `above` is the path to `value`."""
     below, here = locate(error, value)
     path = (*above, *below)
     match error.kind:
@@ -74,7 +74,7 @@ def to_error_node(error: ValidationError, value: Any, above: Path = ()) -> Error
 
 
 def _refuses_keys(schema_path: Sequence[str | int]) -> bool:
-    """Return whether a schema path ends with a keyword that applies to all keys, and not with a key of that name."""
+    """Return whether a schema path ends with a keyword that applies to all keys, not with a key of that name."""
     last: str | int = ""
     is_name = False
     for step in schema_path:

@@ -17,9 +17,9 @@ _WITHOUT_ENCODING: Final = re.compile(r"https?://json-schema\.org/draft-0[346]/s
 """The dialects without `contentEncoding`."""
 
 _IN_META_SCHEMAS: Final = ("regex", "uri-reference")
-"""Formats of the meta-schemas without a Python type; a schema may refer to a meta-schema."""
+"""Meta-schema formats without a Python type. A schema can reference a meta-schema."""
 
-_LONGEST: Final = 200  # maximum characters of a URL in a message
+_LONGEST: Final = 200  # maximum URL length in a message
 _OFFSET: Final = r"([Zz]|[+-]\d\d:\d\d)"
 _YEAR: Final = (r"0000-.*", "the year must be 0001 or later")
 _TIMES: Final = (
@@ -33,7 +33,7 @@ _HINTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "time": _TIMES,
     "uuid": ((r"[0-9A-Fa-f-]{36}", "write it in lower case"),),
 }
-"""Patterns of strings that the type of a format cannot represent, with hints."""
+"""Patterns for strings that a format's type cannot represent, with hints."""
 
 
 def get_settings(schema: Any, *, formats: bool) -> Mapping[str, Any]:
@@ -53,7 +53,7 @@ def get_settings(schema: Any, *, formats: bool) -> Mapping[str, Any]:
 
 
 def suggest(form: str, text: str) -> str:
-    """Return a suggestion for a rejected string; empty if it does not have the format."""
+    """Return a suggestion for a rejected string, or an empty string if it does not have the format."""
     if form == "uri":
         return _suggest_url(text)
     if form != BASE64 and not is_inexact(form, text):
@@ -76,12 +76,12 @@ def _suggest_url(text: str) -> str:
 
 
 def fits(form: str, text: str) -> bool:
-    """Return whether a string has a format, and its Python type represents it exactly."""
+    """Return whether a string has a format, and the format's Python type represents it exactly."""
     return is_exact(form, text) and (form == BASE64 or is_valid(form, text))
 
 
 def is_valid(form: str, text: str) -> bool:
-    """Return whether a string has a format of JSON Schema."""
+    """Return whether a string has a JSON Schema format."""
     return bool(_compile_format(form).is_valid(text))
 
 
@@ -95,7 +95,7 @@ def _accept(_: str) -> bool:
 
 
 def _find_formats(schema: Any) -> Iterator[str]:
-    """Yield all values of `format` in a schema."""
+    """Yield all `format` values in a schema."""
     waiting = [schema]
     while waiting:
         here = waiting.pop()
@@ -117,7 +117,7 @@ class _ContentEncoding:
         """Check a value.
 
         Raises:
-            ValueError: It is a string, but not canonical base64.
+            ValueError: The value is a string, but not canonical base64.
         """
         if self._is_base64 and isinstance(instance, str) and not fits(BASE64, instance):
             raise ValueError(BASE64)

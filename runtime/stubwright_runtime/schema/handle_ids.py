@@ -1,6 +1,4 @@
-"""Finds the ids of state handles in arguments and results, by an annotation in the schema (JSON Schema 2020-12 Core,
-7.7).
-"""
+"""Finds state handle IDs in arguments and results, by an annotation in the schema (JSON Schema 2020-12 Core, 7.7)."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ class _MarkedSchema:
 
 
 def find_ids(tool: Tool, side: Side, value: object) -> dict[str, str]:
-    """Return the JSON Pointers (RFC 6901) to the ids in a valid value, with the kinds of their handles."""
+    """Return JSON Pointers (RFC 6901) to the IDs in a valid value, with their handle kinds."""
     marked = _mark_schema(tool, side)
     if marked is None:
         return {}
@@ -49,7 +47,7 @@ def find_ids(tool: Tool, side: Side, value: object) -> dict[str, str]:
 
 
 def find_hidden_ids(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    """Return the JSON Pointers to the ids in arguments; to all arguments if they are invalid."""
+    """Return JSON Pointers to the IDs in arguments, or to all arguments if they are invalid."""
     marked = _mark_schema(tool, "input")
     if marked is None:
         return []
@@ -72,7 +70,7 @@ def _get_annotated(value: object, annotation: Mapping[str, Any]) -> Any:
 
 @cache
 def _mark_schema(tool: Tool, side: Side) -> _MarkedSchema | None:
-    """Return a tool's schema with annotated ids; `None` without ids. Bound arguments are optional."""
+    """Return a tool's schema with annotated IDs, or `None` without IDs. Bound arguments are optional."""
     marks: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
     pointers = marks.get(side)
     if not pointers:

@@ -1,8 +1,8 @@
 """Converts large numbers for jsonschema-rs.
 
-By its decimal text, the JSON number `1e23` equals 10**23 (RFC 8259, section 6; JSON Schema 2020-12, Core, 4.2.2). Since
-0.61, jsonschema-rs uses the binary value of Python's float, 99999999999999991611392. So large floats are converted by
-their text. Passing the schema as text would limit its depth to 127.
+The JSON number `1e23` is exactly 10**23 (RFC 8259, section 6; JSON Schema 2020-12, Core, 4.2.2). Since 0.61,
+jsonschema-rs uses the binary value of Python's float, 99999999999999991611392. So large floats are converted from their
+decimal text. Passing the schema as text would limit its depth to 127.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 _EXACT: Final = 2.0**53
-"""Below it, no keyword distinguishes a float from its shortest text."""
+"""Below this value, no keyword distinguishes a float from its shortest decimal text."""
 
 _COMPARING: Final = frozenset({"multipleOf", "uniqueItems"})
-"""Keywords that may distinguish them next to any number."""
+"""Keywords that can distinguish them next to any number."""
 
 
 def may_compare_large_numbers(schema: Any) -> bool:
-    """Return whether validation may depend on the last digits of a large number."""
+    """Return whether validation might depend on a large number's last digits."""
     waiting = [schema]
     while waiting:
         here = waiting.pop()
@@ -38,12 +38,12 @@ def may_compare_large_numbers(schema: Any) -> bool:
 
 
 def make_exact_schema(schema: Any) -> Any:
-    """Return a copy of a schema whose floats from 2**53 on are integers with the same decimal text."""
+    """Return a copy of a schema in which floats from 2**53 up are integers with the same decimal text."""
     return _replace_large_floats(schema, lambda text: int(Decimal(text)))
 
 
 def make_exact_instance(value: Any) -> Any:
-    """Return a copy of a JSON value whose floats from 2**53 on are `Decimal`s.
+    """Return a copy of a JSON value in which floats from 2**53 up are `Decimal`s.
 
     They are not integers in draft-04 (Validation, section 3.5).
     """
@@ -66,7 +66,7 @@ def _replace_large_floats(value: Any, convert: Callable[[str], int | Decimal]) -
 
 
 class CompiledSchema(Protocol):
-    """A compiled schema of jsonschema-rs."""
+    """A schema compiled by jsonschema-rs."""
 
     def is_valid(self, instance: Any) -> bool:
         """Return whether the schema accepts an instance."""
@@ -86,7 +86,7 @@ class CompiledSchema(Protocol):
 
 
 class ExactSchema:
-    """A compiled schema that converts large floats of instances."""
+    """A compiled schema that converts large floats in instances."""
 
     def __init__(self, compiled: CompiledSchema) -> None:
         self._compiled = compiled

@@ -1,4 +1,4 @@
-"""Detects schemas that allow only objects; uncertain ones count as others."""
+"""Detects schemas that allow only objects. Undecided cases count as schemas that allow other values."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def describes_objects(schema: Json) -> bool:
 
 
 def as_objects(schema: Any) -> Any:
-    """Add `type: object` at the root if all instances are objects; otherwise return the schema unchanged.
+    """Add `type: object` at the root if all instances are objects, or return the schema unchanged.
 
-    MCP requires it in an `outputSchema` up to 2025-11-25 (schema, `Tool`). It does not change which values are valid.
+    Up to 2025-11-25, MCP requires it in an `outputSchema` (schema, `Tool`). It does not change which values are valid.
     """
     if not describes_objects(schema) or schema.get("type") == "object":
         return schema
@@ -54,7 +54,7 @@ class _SchemaPass:
         if kinds in ("object", ["object"]):
             return True
         if isinstance(kinds, str) or (isinstance(kinds, list) and "object" not in kinds):
-            return False  # if it allows no value, `type: object` would change that
+            return False  # if the schema allows no value, `type: object` would change that
         values: Sequence[Json] = schema.get("enum", [schema["const"]] if "const" in schema else [])
         if values and all(isinstance(value, dict) for value in values):
             return True
@@ -69,13 +69,13 @@ class _SchemaPass:
 
     def _leads_to_objects(self, reference: str, depth: int) -> bool:
         if reference not in self._known:
-            # Circular references add no constraint.
+            # A circular reference adds no constraint.
             self._known[reference] = False
             self._known[reference] = self.is_for_objects(self._target(reference), depth + 1)
         return self._known[reference]
 
     def _target(self, reference: str) -> Json:
-        """Return the target of a reference; `None` outside of the schema, or below another `$id`."""
+        """Return a reference's target, or `None` if it is outside the schema or under another `$id`."""
         if reference[:1] != "#" or reference[1:2] not in ("", "/"):
             return None
         here: Json = self._root

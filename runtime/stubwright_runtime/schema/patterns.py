@@ -1,6 +1,6 @@
-r"""Translates JavaScript's regular expressions for the validator.
+r"""Translates JavaScript regular expressions for the validator.
 
-Escapes of other languages, such as `\Z`, are not translated, and are rejected.
+Escapes from other languages, such as `\Z`, are not translated and are rejected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SETS: Final = frozenset("dDpPsSwW")
 
 _REFERENCES: Final = ("$ref", "$dynamicRef")
 _URI: Final = (
-    "%#/:?&=@!$'()*+,;~"  # characters that `quote` does not encode, in addition to letters, digits, `_`, `.` and `-`
+    "%#/:?&=@!$'()*+,;~"  # characters that `quote` leaves unencoded, besides letters, digits, `_`, `.` and `-`
 )
 _LONE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -63,13 +63,13 @@ def _translate_if_needed(pattern: str) -> str:
 
 
 def translate_pattern(pattern: str) -> str:
-    """Translate one regular expression into the validator's syntax."""
+    """Translate a regular expression into the validator's syntax."""
     parts: list[str] = []
     groups = _groups(pattern)
     at = 0
     while at < len(pattern):
         if (named := _REFERENCE.match(pattern, at)) is not None and named[1] in groups:
-            # A group, so that a following digit is not part of the number.
+            # A group keeps a following digit out of the number.
             parts.append(f"(?:\\{groups[named[1]]})")
             at = named.end()
         elif (quantifier := _QUANTIFIER.match(pattern, at)) is not None:
@@ -106,7 +106,7 @@ def _groups(pattern: str) -> dict[str, int]:
 
 
 def _class_end(pattern: str, start: int) -> int:
-    """Return the index of the end of a character class, or of the pattern if the class is not closed."""
+    """Return the end index of a character class, or of the pattern if the class is not closed."""
     at = start + 1
     while at < len(pattern) and pattern[at] != "]":
         at += 2 if pattern[at] == "\\" else 1
@@ -114,21 +114,21 @@ def _class_end(pattern: str, start: int) -> int:
 
 
 def _class(inner: str) -> str:
-    """Translate the content of a character class."""
+    """Translate the contents of a character class."""
     negated = "^" if inner.startswith("^") else ""
     atoms: list[str] = re.findall(rf"{_ESCAPE.pattern}|[^\\]", inner[len(negated) :], re.DOTALL)
     if not atoms:
-        # JavaScript's `[^]` matches any character, and `[]` none.
+        # In JavaScript, `[^]` matches any character, and `[]` matches none.
         return "[\\s\\S]" if negated else "[^\\s\\S]"
     parts: list[str] = []
     for index, atom in enumerate(atoms):
         beside = (*atoms[max(index - 1, 0) : index], *atoms[index + 1 : index + 2])
         if atom == "-" and any(len(neighbor) > 1 and neighbor[1] in _SETS for neighbor in beside):
-            parts.append("\\-")  # a hyphen next to a set such as `\\w` is not a range
+            parts.append("\\-")  # a hyphen next to a set such as `\\w` does not form a range
         elif atom in ("\\b", "\\0"):
             parts.append("\\x08" if atom == "\\b" else "\\x00")
         else:
-            # The validator has nested classes and operators such as `&&`; JavaScript does not.
+            # The validator supports nested classes and operators such as `&&`, but JavaScript does not.
             parts.append(f"\\{atom}" if atom in ("[", "&", "~") else atom)
     return f"[{negated}{''.join(parts)}]"
 

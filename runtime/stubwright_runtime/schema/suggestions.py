@@ -27,16 +27,16 @@ _FORMATS: Final[Mapping[str, str]] = {
 """Hints by format (JSON Schema 2020-12, Validation, 7.3)."""
 
 _ENVELOPES: Final = frozenset({"args", "arguments", "data", "input", "kwargs", "parameters", "params", "request"})
-_MOST_COMPARED: Final = 200  # items, since comparison is quadratic
+_MOST_COMPARED: Final = 200  # maximum items, since the comparison is quadratic
 
 
 def suggest_form(form: str) -> str:
-    """Return the hint for a format; empty for unknown formats."""
+    """Return the hint for a format, or an empty string for an unknown format."""
     return _FORMATS.get(form, "")
 
 
 def find_equal_items(value: Any) -> tuple[int, int] | None:
-    """Return the indices of the first two equal items of an array; `None` for a long array, or without any."""
+    """Return the indices of an array's first two equal items, or `None` if there are none or the array is long."""
     if not isinstance(value, list) or len(value) > _MOST_COMPARED:
         return None
     return next(
@@ -51,7 +51,7 @@ def find_equal_items(value: Any) -> tuple[int, int] | None:
 
 
 def find_envelope(value: Any, known: Collection[str]) -> str | None:
-    """Return the key of an object that wraps all arguments, as in `{"args": {…}}`; `None` without."""
+    """Return the key that wraps all arguments, as in `{"args": {…}}`, or `None`."""
     if not isinstance(value, dict) or len(value) != 1:
         return None
     [(name, inner)] = value.items()
@@ -70,7 +70,7 @@ def find_envelope(value: Any, known: Collection[str]) -> str | None:
 def find_missing_tag(
     root: Mapping[str, Any], alternatives: Sequence[Json], value: Any
 ) -> tuple[str, Sequence[Any]] | None:
-    """Return the missing key that distinguishes alternatives, with its values; `None` without one.
+    """Return the missing key that distinguishes alternatives, with its values, or `None`.
 
     Args:
         root: The root schema, for references.
@@ -95,7 +95,7 @@ def _find_tags(root: Mapping[str, Any], schema: Any, value: Mapping[str, Any]) -
 
 
 def suggest_exclusive_keys(root: Mapping[str, Any], alternatives: Sequence[Json]) -> str:
-    """Return a hint on mutually exclusive keys, if each alternative requires its own keys."""
+    """Return a hint about mutually exclusive keys if each alternative requires its own keys."""
     required = [_get_keyword(root, each, "required") for each in alternatives]
     keys_of = [[str(key) for key in keys] if is_list(keys) else [] for keys in required]
     count = Counter(key for keys in keys_of for key in set(keys))
@@ -104,7 +104,7 @@ def suggest_exclusive_keys(root: Mapping[str, Any], alternatives: Sequence[Json]
 
 
 def _get_keyword(root: Mapping[str, Any], schema: Any, keyword: str) -> Json:
-    """Return the value of a keyword in a schema or its `$ref` target; `None` without."""
+    """Return a keyword's value in a schema or its `$ref` target, or `None`."""
     if is_mapping(schema) and "$ref" in schema:
         schema = find_target(root, schema["$ref"])
     value: Json = schema.get(keyword) if is_mapping(schema) else None
@@ -112,13 +112,13 @@ def _get_keyword(root: Mapping[str, Any], schema: Any, keyword: str) -> Json:
 
 
 def suggest_patterns(holder: Json) -> str:
-    """Return a hint on the `patternProperties` of a schema; empty without any."""
+    """Return a hint about a schema's `patternProperties`, or an empty string without any."""
     patterns: Json = holder.get("patternProperties") if is_mapping(holder) else None
     return f"; other keys must match {' or '.join(patterns)}" if is_mapping(patterns) and patterns else ""
 
 
 def find_causes(schema: Json, keyword: str, instance: Mapping[str, Any], missing: str) -> Sequence[str]:
-    """Return the keys of a value that require another key (JSON Schema, `dependentRequired`).
+    """Return the keys in a value that require a missing key (JSON Schema, `dependentRequired`).
 
     Args:
         schema: The schema with the keyword.

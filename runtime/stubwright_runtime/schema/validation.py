@@ -49,40 +49,38 @@ if TYPE_CHECKING:
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 _BACKTRACKS: Final = 100_000
-"""The maximum steps of a match, about 2 ms. Only expressions with look-around or back-references backtrack."""
+"""The maximum steps in a match, about 2 ms. Only expressions with look-around or back-references backtrack."""
 
 _SHOWN: Final = 10
-_BIG: Final = (
-    100_000  # characters of JSON from which only the first error is reported, because collecting all may take seconds
-)
+_BIG: Final = 100_000  # JSON characters from which only the first error is reported, since listing all can take seconds
 _WIDTH: Final = 60
 
 
 @cache
 def get_input_validator(tool: Tool) -> Validator:
-    """Return the cached validator of a tool's arguments."""
+    """Return the cached validator for a tool's arguments."""
     return compile_validator(tool, tool.accepts, tool.redacted)
 
 
 @cache
 def get_output_validator(tool: Tool) -> Validator | None:
-    """Return the cached validator of a tool's result; `None` without an `outputSchema`."""
+    """Return the cached validator for a tool's result, or `None` without an `outputSchema`."""
     schema = tool.definition.get("outputSchema")
     return None if schema is None else compile_validator(tool, schema)
 
 
 def compile_validator(tool: Tool, schema: Any, redact: Sequence[str] = ()) -> Validator:
-    """Compile a schema of a tool."""
+    """Compile a schema with a tool's format settings."""
     return compile_package_validator(tool.package, schema, redact)
 
 
 def compile_package_validator(package: Package, schema: Any, redact: Sequence[str] = ()) -> Validator:
-    """Compile a schema of a package."""
+    """Compile a schema with a package's format settings."""
     return Validator(schema, formats=package.asserts_formats, exact=package.has_exact_formats, redact=redact)
 
 
 def compile_schema(schema: Any, *, formats: bool, exact: bool = False) -> CompiledSchema:
-    """Compile a schema with jsonschema-rs, and translate unsupported patterns.
+    """Compile a schema with jsonschema-rs, translating unsupported patterns.
 
     Args:
         schema: The schema.
@@ -105,7 +103,7 @@ def compile_schema(schema: Any, *, formats: bool, exact: bool = False) -> Compil
 
 def _compile_schema(schema: Any, *, formats: bool, exact: bool) -> CompiledSchema:
     options = FancyRegexOptions(backtrack_limit=_BACKTRACKS)
-    # Foreign schemas must not make a server fetch URLs.
+    # A foreign schema must not make a server fetch URLs.
     settings: Any = {"validate_formats": formats, "pattern_options": options, "offline": True}
     if exact:
         from .exact_formats import get_settings
@@ -117,14 +115,14 @@ def _compile_schema(schema: Any, *, formats: bool, exact: bool) -> CompiledSchem
 
 
 class Validator:
-    """A compiled schema. Expensive checks are skipped for simple schemas."""
+    """A compiled schema. Simple schemas skip expensive checks."""
 
     def __init__(self, schema: Any, *, formats: bool = False, exact: bool = False, redact: Sequence[str] = ()) -> None:
         """Compile a schema.
 
         Args:
             schema: The schema, in the dialect of its `$schema`, by default 2020-12.
-            formats: Whether `format` is checked; otherwise it is an annotation (JSON Schema 2020-12, Validation, 7.2).
+            formats: Whether `format` is checked, not just an annotation (JSON Schema 2020-12, Validation, 7.2).
             exact: Whether formats with Python types accept only strings that the types represent exactly.
             redact: JSON Pointers to values to redact in messages.
 
@@ -144,12 +142,12 @@ class Validator:
             self._cost = Cost(schema, self._compile)
 
     def find_errors(self, value: Any, root: str = "arguments", *, size: int | None = None) -> list[str]:
-        """Return at most ten validation errors of `value`, and a line that counts the rest; empty if it is valid.
+        """Return up to ten validation errors in `value`, and a line that counts the rest. Empty if it is valid.
 
         Args:
             value: The value.
             root: The name of the value in messages.
-            size: The size of the value as JSON, if known; then the value must be JSON.
+            size: The size of the value as JSON, if it is known to be JSON.
         """
         if size is None:
             try:
@@ -166,7 +164,7 @@ class Validator:
             return []
         nodes = self._find_few_errors(value, size)
         distinct = dict.fromkeys(line for node in nodes for line in self.explain(node, root))
-        lines = [*distinct] or [f"{root}: does not fit the schema"]
+        lines = [*distinct] or [f"{root}: does not match the schema"]
         if len(lines) > _SHOWN:
             return [*lines[:_SHOWN], f"… and {len(lines) - _SHOWN} more"]
         return lines
@@ -180,20 +178,20 @@ class Validator:
         return not self._is_too_complex(value, size) and self._validator.is_valid(value)
 
     def describe_errors(self, value: Any, root: str) -> Iterator[tuple[Path, str, list[str]]]:
-        """Yield the path, the keyword and the lines of each validation error."""
+        """Yield each validation error's path, keyword and lines."""
         size = len(json.dumps(value))
         for node in () if self._is_too_complex(value, size) else self._find_few_errors(value, size):
             yield node.path, str(node.schema_path[-1]) if node.schema_path else "", [*self.explain(node, root)]
 
     def find_error_paths(self, value: Any) -> list[Path]:
-        """Return the paths of the validation errors of `value`; none if it is too complex."""
+        """Return the paths of the validation errors in `value`, or none if it is too complex."""
         size = len(json.dumps(value))
         if self._is_too_complex(value, size) or self._validator.is_valid(value):
             return []
         return [node.path for node in self._find_few_errors(value, size)]
 
     def _is_too_complex(self, value: Any, size: int) -> bool:
-        """Return whether validating a value would take too long; see `complexity`."""
+        """Return whether validating a value would take too long. See `complexity`."""
         return self._cost is not None and self._cost.forbids(value, size)
 
     def _explain_non_json(self, value: Any, error: Exception, root: str) -> str:
@@ -206,12 +204,12 @@ class Validator:
         return f"{self.format_path(path, root)}: expected a JSON value, got {shown}"
 
     def _find_few_errors(self, value: Any, size: int) -> Iterator[ErrorNode]:
-        """Return the errors of a value; only the first error of a large value."""
+        """Return the errors in a value, or only the first if the value is large."""
         errors = self._find_errors(value, size)
         return errors if size <= _BIG else islice(errors, 1)
 
     def _find_errors(self, value: Any, size: int) -> Iterator[ErrorNode]:
-        """Yield the errors of a value, on demand if collecting all is expensive."""
+        """Yield the errors in a value, on demand if collecting all errors is expensive."""
         if self._cost is None:
             yield from self._find_all_errors(value, size)
             return
@@ -239,7 +237,7 @@ class Validator:
         return ()
 
     def explain(self, node: ErrorNode, root: str, depth: int = 0) -> Iterator[str]:
-        """Yield the lines for an error: several for several keys, or for the intended alternative."""
+        """Yield the lines that explain an error: one per affected key, or those for the intended alternative."""
         path = node.path
         if node.branches is not None:
             from .alternative_errors import explain_alternatives
@@ -248,7 +246,7 @@ class Validator:
             return
         match node.kind:
             case None:
-                yield f"{self.format_path(path, root)}: does not fit the schema"
+                yield f"{self.format_path(path, root)}: does not match the schema"
             case ValidationErrorKind.Required(name):
                 if self._is_redacted(path):
                     yield f"{self.format_path(path, root)}: a required key is missing"
@@ -300,10 +298,10 @@ class Validator:
         meant = [alternatives[number - 1] for number in fitting] if alternatives else []
         hint = "" if self._is_redacted(node.path) else suggest_exclusive_keys(schema, meant)
         listing = " and ".join(map(str, fitting))
-        return f"{self.format_path(node.path, root)}: must fit exactly one alternative, but fits {listing}{hint}"
+        return f"{self.format_path(node.path, root)}: must match exactly one alternative, but matches {listing}{hint}"
 
     def explain_missing_tag(self, node: ErrorNode, alternatives: Sequence[Json], root: str) -> str:
-        """Explain that a value lacks the discriminating key of alternatives; empty without such a key."""
+        """Explain that a value lacks the alternatives' discriminating key, or return an empty string."""
         schema = self._schema if node.schema is None else node.schema
         tag = None if self._is_redacted(node.path) else find_missing_tag(schema, alternatives, node.instance)
         if tag is None:
@@ -313,7 +311,7 @@ class Validator:
         return f"{place}: required, but missing; expected one of {list_values(options)}"
 
     def list_alternatives(self, node: ErrorNode) -> Sequence[Json]:
-        """Return the alternatives of a failed choice; empty if unknown."""
+        """Return the alternatives of a failed choice, or an empty list if they are unknown."""
         holder = self._find_holder(node)
         alternatives: Json = holder.get(node.schema_path[-1]) if is_mapping(holder) else None
         return alternatives if is_list(alternatives) else ()
@@ -323,8 +321,8 @@ class Validator:
 
         Args:
             node: The error.
-            options: The allowed values; by default the error's.
-            kinds: The failed keywords of several alternatives; by default the error's.
+            options: The allowed values. By default the error's.
+            kinds: The failed keywords of several alternatives. By default the error's.
         """
         path, value, kind = node.path, node.instance, node.kind
         if self._is_redacted(path) or (isinstance(value, str) and self._holds_secret(path)):
@@ -342,7 +340,7 @@ class Validator:
         return f", got {_describe(value, counted=counted)}{hint}"
 
     def _is_optional(self, node: ErrorNode) -> bool:
-        """Return whether an error is about an optional property."""
+        """Return whether an error concerns an optional property."""
         *_, properties, name, _ = ("", "", "", *node.schema_path)
         if properties != "properties" or not node.path or node.path[-1] != name:
             return False
@@ -360,14 +358,14 @@ class Validator:
             if hint := next(filter(None, (suggest(form, value) for form in forms)), ""):
                 return f"; {hint}"
             if any(is_inexact(form, value) for form in forms):
-                return ""  # the hint for the format would not help
+                return ""  # the format's hint would not help
         forms = [str(kind.format) for kind in kinds if isinstance(kind, ValidationErrorKind.Format)]
         if form := next(filter(None, map(suggest_form, forms)), ""):
             return f"; {form}"
         return _suggest_no_text(value, kinds)
 
     def _explain_required(self, node: ErrorNode, missing: str) -> str:
-        """Return the reason why a key is required, or a suggestion."""
+        """Return the reason that a key is required, or a suggestion."""
         instance: Json = node.instance
         keyword = node.schema_path[-1] if node.schema_path else ""
         if keyword in ("dependentRequired", "dependencies") and isinstance(instance, dict):
@@ -377,7 +375,7 @@ class Validator:
         return self._suggest_misspelt(node, missing) or _suggest_unwrapping(node, self._list_known_keys(node))
 
     def _suggest_misspelt(self, node: ErrorNode, missing: str) -> str:
-        """Suggest an unknown key that may be a misspelling of the missing key."""
+        """Suggest an unknown key that might be a misspelling of the missing key."""
         instance: Json = node.instance
         if not isinstance(instance, dict) or self._is_redacted(node.path):
             return ""
@@ -386,13 +384,13 @@ class Validator:
         return f"; {_quote(near)} may be a misspelling of it" if near else ""
 
     def _list_known_keys(self, node: ErrorNode) -> list[str]:
-        """Return the properties next to the failed keyword."""
+        """Return the properties declared next to the failed keyword."""
         schema = self._find_holder(node)
         properties: Json = schema.get("properties") if is_mapping(schema) else None
         return list(properties) if isinstance(properties, dict) else []
 
     def _find_holder(self, node: ErrorNode) -> Any:
-        """Return the schema with the failed keyword; `None` below an `$id`, where paths start."""
+        """Return the schema that contains the failed keyword, or `None` under an `$id`, where paths restart."""
         schema: Any = self._schema if node.schema is None else node.schema
         for step in node.schema_path[:-1]:
             try:
@@ -405,7 +403,7 @@ class Validator:
         return self._find_redacted_length(path) is not None
 
     def _holds_secret(self, path: Path) -> bool:
-        """Return whether a redacted value is below `path`, where a string may be JSON that contains it."""
+        """Return whether a redacted value is under `path`. A string there may be JSON that contains it."""
         shown = normalize_path(path)
         return shown != () and any(secret[: len(shown)] == shown for secret in self._redacted)
 
@@ -431,11 +429,11 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 
 _REFERENCES: Final = ("$dynamicRef", "$recursiveRef", "$ref")
 _MANY: Final = 1_000
-"""The number of keys from which a schema may be expensive without references."""
+"""The number of keys from which a schema can be expensive without references."""
 
 
 def _may_multiply(schema: Json) -> bool:
-    """Return whether the validator may visit a value many times."""
+    """Return whether the validator might visit a value many times."""
     waiting, count = [schema], 0
     while waiting:
         here = waiting.pop()
@@ -450,13 +448,13 @@ def _may_multiply(schema: Json) -> bool:
 
 
 def _suggest_unwrapping(node: ErrorNode, known: Sequence[str]) -> str:
-    """Suggest to unwrap arguments inside of a single key."""
+    """Suggest unwrapping arguments that are inside a single key."""
     name = None if node.path else find_envelope(node.instance, known)
     return f"; send the arguments themselves, not inside {_quote(name)}" if name else ""
 
 
 def _get_format(kind: Kind | None) -> str | None:
-    """Return the format or encoding of an error."""
+    """Return the format or encoding that an error concerns."""
     match kind:
         case ValidationErrorKind.Format(name):
             return str(name)
@@ -467,7 +465,7 @@ def _get_format(kind: Kind | None) -> str | None:
 
 
 def _suggest_no_text(value: str, kinds: Iterable[Kind | None]) -> str:
-    """Suggest to send an object or array itself instead of a string with its JSON."""
+    """Suggest sending an object or array itself instead of a string with its JSON."""
     wanted = {name for kind in kinds if isinstance(kind, ValidationErrorKind.Type) for name in kind.types}
     if value.lstrip()[:1] not in ("{", "["):
         return ""
@@ -475,7 +473,7 @@ def _suggest_no_text(value: str, kinds: Iterable[Kind | None]) -> str:
         name = "array" if isinstance(json.loads(value), list) else "object"
     except (ValueError, RecursionError):
         return ""
-    return f"; send the {name} itself, not its JSON as text" if name in wanted else ""
+    return f"; send the {name} itself, not a string with its JSON" if name in wanted else ""
 
 
 def _describe_contained(holder: Any, keyword: str | int) -> str:
@@ -492,7 +490,7 @@ def _describe_contained(holder: Any, keyword: str | int) -> str:
 
 
 def describe_expected(kind: Kind | None) -> str:
-    """Describe the requirement of the failed keyword, as the object of "expected"."""
+    """Describe the failed keyword's requirement, to follow "expected"."""
     match kind:
         case None:
             return "a value that the schema allows"
@@ -537,7 +535,7 @@ def describe_expected(kind: Kind | None) -> str:
         case ValidationErrorKind.MaxProperties(limit):
             return f"at most {_count(limit, 'key')}"
         case ValidationErrorKind.Not(schema):
-            return f"a value that does not fit {_write_json(schema)}"
+            return f"a value that does not match {_write_json(schema)}"
         case ValidationErrorKind.FalseSchema() | UnknownKeys():
             return "no value here"
         case _:
@@ -592,12 +590,12 @@ def _truncate(text: str) -> str:
 
 
 def _find_nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the most similar name; case and punctuation are ignored first."""
+    """Return the most similar name. Matches that differ only in case or punctuation come first."""
     names = list(islice(names, 200))
     bare = {_strip_punctuation(other): other for other in names}
     if (same := bare.get(_strip_punctuation(name))) is not None:
         return same
-    # Limit the names and their number, because difflib takes quadratic time.
+    # Limit the length and number of names, because difflib takes quadratic time.
     near = get_close_matches(name[:100], names, n=1, cutoff=0.7)
     return near[0] if near else None
 

@@ -1,1 +1,1 @@
-"""JSON values and text, and checks for clients and servers."""
+"""Utilities for JSON values and text that clients and servers share."""

@@ -1,4 +1,4 @@
-"""A context manager that sets a context variable, three times as fast as one of `contextlib.contextmanager`."""
+"""A context manager that sets a context variable, three times faster than `contextlib.contextmanager`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ContextValue(Generic[_T]):
     __slots__ = ("_token", "_value", "_variable")
 
     def __init__(self, variable: ContextVar[_T], value: _T) -> None:
-        """Use a variable, and its value in the block."""
+        """Store the variable, and its value inside the block."""
         self._variable = variable
         self._value = value
 

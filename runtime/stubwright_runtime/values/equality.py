@@ -1,4 +1,4 @@
-"""Equality of JSON values; Python's `==` treats `True` as 1."""
+"""JSON equality, since Python's `==` treats `True` as 1."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .json import Json
 
 
 def are_equal(left: Json, right: Json) -> bool:
-    """Return whether two JSON values are equal (JSON Schema 2020-12, 4.2.2): `1` equals `1.0`, and not `true`."""
+    """Return whether two JSON values are equal (JSON Schema 2020-12, 4.2.2): `1` equals `1.0`, but not `true`."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

@@ -1,4 +1,4 @@
-"""An incremental parser for the data of a `text/event-stream` (WHATWG HTML, 9.2.6)."""
+"""An incremental parser for the data in a `text/event-stream` (WHATWG HTML, 9.2.6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MARK: Final = b"\xef\xbb\xbf"
 
 
 class EventReader:
-    """Parses the chunks of a stream."""
+    """Parses an event stream chunk by chunk."""
 
     def __init__(self) -> None:
         """Create a parser for a new stream."""
@@ -23,10 +23,10 @@ class EventReader:
         self._has_begun = False
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the data of each event that a chunk completes, with line feeds between lines."""
+        """Yield the data of each event that a chunk completes, with lines joined by line feeds."""
         self._rest.append(piece)
         if b"\n" not in piece and b"\r" not in piece and not self._rest[0].endswith(b"\r"):
-            return  # scan a long line only once
+            return  # avoids rescanning a long line
         *lines, last = _LINE.split(b"".join(self._rest))
         self._rest = [last]
         for line in lines:

@@ -1,4 +1,4 @@
-"""Types and type guards for JSON values, because `isinstance` does not determine the types of contents."""
+"""Types and type guards for JSON values, because `isinstance` does not narrow the types of keys and items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
 
 
 def refuse_constant(name: str) -> Never:
-    """Reject `NaN`, `Infinity` and `-Infinity`, as the `parse_constant` of `json.loads`.
+    """Reject `NaN`, `Infinity` and `-Infinity`, as `parse_constant` for `json.loads`.
 
     Raises:
         ValueError: Always.
@@ -22,20 +22,20 @@ def refuse_constant(name: str) -> Never:
 
 
 def is_mapping(value: object) -> TypeIs[Mapping[Any, Any]]:
-    """Return whether a value is a mapping, with any keys and values."""
+    """Return whether a value is a mapping with any keys and values."""
     return isinstance(value, Mapping)
 
 
 def is_object(value: object) -> TypeIs[dict[Any, Any]]:
-    """Return whether a value is a dictionary, with any keys and values."""
+    """Return whether a value is a dictionary with any keys and values."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeIs[list[Any] | tuple[Any, ...]]:
-    """Return whether a value is a list or a tuple, with any items."""
+    """Return whether a value is a list or tuple with any items."""
     return isinstance(value, list | tuple)
 
 
 def is_group(error: BaseException) -> TypeIs[BaseExceptionGroup[BaseException]]:
-    """Return whether an exception is a group."""
+    """Return whether an exception is an exception group."""
     return isinstance(error, BaseExceptionGroup)

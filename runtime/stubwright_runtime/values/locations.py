@@ -1,6 +1,6 @@
-"""Restores the path of a validation error.
+"""Restores the original path of a validation error.
 
-The library converts keys such as `1`, `01` or `+1` to numbers, and omits empty keys.
+The validator converts keys such as `1`, `01` or `+1` to numbers, and omits empty keys.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _NUMBER: Final = re.compile(r"\+?[0-9]+", re.ASCII)
 
 
 def locate(error: ValidationError, value: Any) -> tuple[tuple[str | int, ...], Any]:
-    """Return the path of an error with the original keys, and the value there; the simplest of several candidates."""
+    """Return an error's path with the original keys, and the value there. The simplest candidate is chosen."""
     readings = [*_readings(error.instance_path, value)]
     return next((reading for reading in readings if len(readings) == 1 or reading[1] == error.instance), readings[0])
 
 
 def normalize_path(path: Iterable[str | int]) -> tuple[str, ...]:
-    """Convert a path to the library's form."""
+    """Convert a path to the form that the validator reports."""
     return tuple(_normalize_step(str(step)) for step in path if step != "")
 
 
@@ -34,7 +34,7 @@ def _normalize_step(step: str) -> str:
 
 
 def _readings(path: Sequence[str | int], value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield the paths that the library reports as `path`, simplest first, with the values there."""
+    """Yield the paths that the validator reports as `path`, simplest first, with the values there."""
     waiting: list[tuple[tuple[str | int, ...], int, Any]] = [((), 0, value)]
     while waiting:
         pointer, read, here = waiting.pop()
@@ -47,7 +47,7 @@ def _readings(path: Sequence[str | int], value: Any) -> Iterator[tuple[tuple[str
 
 
 def _keys(given: str | int, value: Json) -> Sequence[str | int]:
-    """Return the keys or the index that the library reports as `given`."""
+    """Return the keys or the index that the validator reports as `given`."""
     if isinstance(value, list):
         return [given] if isinstance(given, int) and given < len(value) else []
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Finds modules that are already imported, without importing them."""
+"""Finds modules that are already imported, without importing any."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _IS_CONFIGURED: Final = any(os.environ.get(name) for name in _PROVIDERS)
 """True if the environment configures OpenTelemetry."""
 
 _NO_OPS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
-"""The modules of no-op providers."""
+"""The modules that define no-op providers."""
 
 
 def find_loaded(name: str) -> Any:
-    """Return a module; `None` if it is not imported, or another thread is importing it."""
+    """Return an imported module, or `None` if it is not imported or another thread is importing it."""
     module = sys.modules.get(name)
     return None if module is None or getattr(module.__spec__, "_initializing", False) else module
 
 
 def is_observed() -> bool:
-    """Return whether OpenTelemetry is configured, in code or by the environment."""
+    """Return whether OpenTelemetry is configured in code or by the environment."""
     if _IS_CONFIGURED:
         return True
     if "opentelemetry.trace" not in modules and "opentelemetry.metrics" not in modules:

@@ -1,12 +1,14 @@
-"""Limits the depth of JSON values in messages."""
+"""Limits the nesting depth of JSON values in messages."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 DEEPEST: Final = 192
-"""The maximum depth of a value. The SDK reads messages with up to 201 levels, and closes the connection when it writes
-256. Messages add up to seven levels: the `_meta` of a resource in a content block of a prompt's message."""
+"""The maximum nesting depth of a value.
+
+The SDK reads messages with up to 201 levels, and closes the connection when it writes 256. Messages add up to seven
+levels, in the `_meta` of a resource in a content block of a prompt message."""
 
 
 _CONTAINERS: Final = (dict, list, tuple)
@@ -21,11 +23,11 @@ class DepthError(ValueError):
 
 
 def is_too_deep(value: Any, size: int | None = None) -> bool:
-    """Return whether a value without cycles has more than `DEEPEST` levels.
+    """Return whether an acyclic value has more than `DEEPEST` levels.
 
     Args:
         value: The value.
-        size: The size of its JSON in bytes, if known, to skip small values.
+        size: The size of its JSON in bytes, if known. Small values are not checked.
     """
     if size is not None and size <= 2 * DEEPEST:
         return False

@@ -31,7 +31,7 @@ DEFAULT_SANITIZE_MODE: Final[SanitizeMode] = "text"
 
 @dataclass(slots=True)
 class SanitizeStats:
-    """The amount removed from texts.
+    """Counts of sanitized strings and removed characters.
 
     Attributes:
         strings: The number of changed strings.
@@ -60,7 +60,7 @@ def clean(text: str, count: SanitizeStats | None = None) -> str:
 
 
 def sanitize_text(text: str, sanitize_mode: SanitizeMode, count: SanitizeStats | None = None) -> str:
-    """Sanitize a handler's text by the policy."""
+    """Sanitize a handler's text according to the policy."""
     return replace_surrogates(text) if sanitize_mode == "none" else clean(text, count)
 
 
@@ -68,14 +68,14 @@ _WORD: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"  # RFC 9110, 5.6.2, "token"
 _MIME_TYPE: Final = re.compile(rf'{_WORD}/{_WORD}(?:[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|"[^"\\\x00-\x1f\x7f]*"))*')
 
 
-_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f\x7f]*")  # RFC 3986, 3: a scheme, and no white space
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f\x7f]*")  # RFC 3986, 3: a scheme, and no whitespace
 
 
 def check_uri(uri: str) -> str:
-    """Return `uri` if it is an absolute URI (RFC 3986, 4.3; letters of all scripts are accepted).
+    """Return `uri` if it is an absolute URI (RFC 3986, 4.3, with letters from all scripts).
 
     Raises:
-        ValueError: It is not.
+        ValueError: It is not an absolute URI.
     """
     if not _URI.fullmatch(uri):
         raise ValueError(f"{uri!r} is not an absolute URI, such as 'file:///readme.md'")
@@ -83,15 +83,15 @@ def check_uri(uri: str) -> str:
 
 
 def check_mime_type(mime_type: str, kind: str | None = None) -> str:
-    """Return `mime_type` if it is a MIME type (RFC 9110, 8.3.1) and, with `kind`, of that top-level type.
+    """Return `mime_type` if it is a MIME type (RFC 9110, 8.3.1) and, with `kind`, has that top-level type.
 
     Raises:
-        ValueError: It is not.
+        ValueError: It is not such a MIME type.
     """
     if not _MIME_TYPE.fullmatch(mime_type):
         raise ValueError(f"{mime_type!r} is not a MIME type")
     if kind is not None and not mime_type.lower().startswith(f"{kind}/"):
-        raise ValueError(f"{mime_type!r} is not the MIME type of an {kind} block; it starts with {kind}/")
+        raise ValueError(f"{mime_type!r} is not a MIME type for an {kind} block, which must start with {kind}/")
     return mime_type
 
 
@@ -99,7 +99,7 @@ def check_base64(data: str) -> str:
     """Return `data` if it is base64 (RFC 4648, section 4).
 
     Raises:
-        ValueError: It is not.
+        ValueError: It is not base64.
     """
     try:
         binascii.a2b_base64(data, strict_mode=True)

@@ -1,4 +1,4 @@
-"""Makes untrusted text safe to print, log and raise."""
+"""Makes untrusted text safe to print, log, or use in an exception."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ HIDDEN: Final = re.compile(
     "\ufffe\uffff\ud800-\udfff\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
     "|(?<![^\x00-\x7f])[\u200c\u200d]"
 )
-"""C0 except tab and line feed, DEL and C1 (ECMA-48: escape sequences start with them); characters without width or that
-change the direction of text (Unicode, categories Cf, Zl and Zp), except joiners within scripts that need them;
-noncharacters and lone surrogates."""
+"""C0 except tab and line feed, DEL and C1 (ECMA-48: escape sequences start with them); zero-width and bidirectional
+characters (Unicode categories Cf, Zl and Zp), except joiners in scripts that need them; noncharacters and lone
+surrogates."""
 _BREAKS: Final = str.maketrans("\t\n\r", "   ")
 
 
 def replace_controls(text: str) -> str:
-    """Replace each control or invisible character by a mark, except line breaks and tabs."""
+    """Replace each control or invisible character with a marker, except line breaks and tabs."""
     return HIDDEN.sub(MARK, text.replace("\r\n", "\n"))
 
 
 def to_one_line(text: str) -> str:
-    """Replace line breaks and tabs, too, so that quoted text cannot start a line; the length does not change."""
+    """Also replace line breaks and tabs, so that quoted text cannot start a line. The length does not change."""
     return replace_controls(text.translate(_BREAKS))
 
 
 LONGEST: Final = 200
-"""The maximum characters of a foreign name."""
+"""The maximum length of an untrusted name."""
 
 
 def shorten(text: str) -> str:
-    """Truncate a foreign name, on one line."""
+    """Truncate an untrusted name to one short line."""
     text = text[:LONGEST]
     return text if text.isascii() and text.isprintable() else to_one_line(text)

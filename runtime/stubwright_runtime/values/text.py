@@ -1,4 +1,4 @@
-"""Text of a manifest: lone surrogates, JSON Pointers, references and placeholders."""
+"""Helpers for text in a manifest: lone surrogates, JSON Pointers, references and placeholders."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
-"""An argument in the text of a message: `{{name}}`."""
+"""An argument placeholder in message text: `{{name}}`."""
 
 BRACES: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-"""The syntax of a confirmation's message: `{name}`, `{{` and `}}`; also single braces."""
+"""The syntax of a confirmation message: `{name}`, `{{`, `}}`, and stray single braces."""
 
 
 def fill_placeholders(text: str, value: Callable[[str], str]) -> str:
-    """Format the message of a confirmation: replace `{name}` by `value(name)`, and unescape double braces."""
+    """Format a confirmation message: replace `{name}` with `value(name)`, and unescape double braces."""
     return BRACES.sub(lambda match: match[0][0] if match[1] is None else value(match[1]), text)
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace each lone surrogate by U+FFFD; a pair becomes the character that it encodes."""
+    """Replace each lone surrogate with U+FFFD, and each pair with the character that it encodes."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def split_pointer(pointer: str) -> list[str]:
-    """Split a JSON Pointer into its steps (RFC 6901)."""
+    """Split a JSON Pointer into its reference tokens (RFC 6901)."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
 def find_target(root: Mapping[str, Any], reference: Any) -> Any:
-    """Return the target of a local `$ref`; `None` without one."""
+    """Return the target of a local `$ref`, or `None` without a `$ref`."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     target: Any = root

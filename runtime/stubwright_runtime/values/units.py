@@ -1,4 +1,4 @@
-"""Parses durations, sizes and rates of manifests (`10s`, `64KiB`, `60/minute`), and `Retry-After` headers."""
+"""Parses durations, sizes and rates from manifests (`10s`, `64KiB`, `60/minute`), and `Retry-After` headers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _WINDOWS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 def parse_duration(duration: str) -> float:
-    """Return the seconds of a duration, such as `10s`."""
+    """Parse a duration such as `10s`. Return seconds."""
     number = duration.rstrip(_LETTERS)
     return int(number) * _SECONDS[duration[len(number) :]]
 
 
 def parse_size(written: str | int) -> int:
-    """Return the bytes of a size, such as `64KiB`."""
+    """Parse a size such as `64KiB`. Return bytes."""
     if isinstance(written, int):
         return written
     number = written.rstrip(_LETTERS)
@@ -28,7 +28,7 @@ def parse_size(written: str | int) -> int:
 
 
 def parse_rate(written: str) -> tuple[int, int]:
-    """Return the number of calls of a rate, such as `60/minute`, and its window in seconds."""
+    """Parse a rate such as `60/minute`. Return the number of calls and the window in seconds."""
     number, _, window = written.partition("/")
     return int(number), _WINDOWS[window]
 
@@ -41,10 +41,10 @@ def describe_wait(seconds: float) -> str:
 
 
 def parse_retry_after(text: str | None) -> float | None:
-    """Return the seconds of a `Retry-After` header, at least 0; `None` if it is missing or invalid.
+    """Parse a `Retry-After` header. Return seconds, at least 0, or `None` if it is missing or invalid.
 
     Args:
-        text: The header: a number of seconds, or an HTTP date.
+        text: The header value: a number of seconds or an HTTP date.
     """
     text = (text or "").strip()
     if text.isdecimal() and len(text) < 9:

@@ -100,7 +100,7 @@ BROKEN: Final[dict[str, tuple[dict[str, Any], str]]] = {
     ),
     "an image that is a page": (
         {"type": "image", "data": PIXEL, "mimeType": "text/html"},
-        "content[0].mimeType: 'text/html' is not the MIME type of an image block",
+        "content[0].mimeType: 'text/html' is not a MIME type for an image block",
     ),
     "an image with a header": (
         {"type": "image", "data": PIXEL, "mimeType": "image/png\r\nSet-Cookie: a"},

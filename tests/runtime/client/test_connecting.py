@@ -829,9 +829,9 @@ async def _hear_nothing(_method: str, _params: object) -> None:
     [
         (
             "socks5://ann:s3cret@localhost:9",
-            "socks5://localhost:9 of the environment requires `pip install 'httpx2[socks]'`",
+            "socks5://localhost:9 in the environment requires `pip install 'httpx2[socks]'`",
         ),
-        ("foo://localhost", "foo://localhost of the environment is not one of http, https, socks5, socks5h"),
+        ("foo://localhost", "foo://localhost in the environment is not one of http, https, socks5, socks5h"),
         ("http://ann:s3cret@[::1", "in the environment variable all_proxy is not a URL"),
         ("http://ann:s3cret@localhost:port", "in the environment variable all_proxy is not a URL"),
     ],
@@ -859,7 +859,7 @@ async def test_certificates_of_the_environment_that_cannot_be_used_are_named(
         with pytest.raises(Unreachable) as raised:
             async with EchoClient.connect("https://localhost/mcp"):
                 pass
-        assert raised.value.why == f"cannot be reached: SSL_CERT_FILE is '{file}', which cannot be used: {why}"
+        assert raised.value.why == f"cannot be reached: cannot use SSL_CERT_FILE='{file}': {why}"
 
 
 @pytest.mark.parametrize(
@@ -867,7 +867,7 @@ async def test_certificates_of_the_environment_that_cannot_be_used_are_named(
     [
         ("localhost", ""),
         ("127.0.0.1", "IP address mismatch, certificate is not valid for '127.0.0.1'"),
-        (None, "self-signed certificate; SSL_CERT_FILE can name a file with its authority"),
+        (None, "self-signed certificate; set SSL_CERT_FILE to a file with its authority"),
     ],
 )
 async def test_a_certificate_that_does_not_fit_says_what_to_do(

@@ -30,7 +30,7 @@ class _Answer(BaseModel):
             {"number": ["q"]},
             "number: Input should be a valid integer; number.0: Input should be a valid",
         ),
-        ({"block": 3}, "block: unknown kind of value"),
+        ({"block": 3}, "block: unknown type"),
         ({"block": {"kind": "z"}}, "block: it must be one of 'x', 'y'"),
     ],
 )

@@ -54,7 +54,9 @@ def test_a_tree_whose_kinds_nothing_tells_apart_is_checked_and_explained_at_any_
     assert validator.find_errors(trees.tree(depth, {"of_a": "x"})) == []
     (line,) = validator.find_errors(trees.tree(depth, LOOSE[1]))
     place = "node" + ".children[0]" * (depth - 1)
-    assert line.startswith(f"{place}: fits none of the 3 alternatives: (1) {place}.of_a: expected a string, got 1; (2)")
+    assert line.startswith(
+        f"{place}: matches none of the 3 alternatives: (1) {place}.of_a: expected a string, got 1; (2)"
+    )
 
 
 @pytest.mark.parametrize(("tagged", "leaves"), [(True, TAGGED), (False, LOOSE)])

@@ -106,22 +106,24 @@ def test_a_format_has_an_example(form: str, text: str, suggestion: str, exact: b
         (
             {"oneOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"b": {"const": 2}}}]},
             {},
-            ["arguments: must fit exactly one alternative, but fits 1 and 2"],
+            ["arguments: must match exactly one alternative, but matches 1 and 2"],
         ),
         (OPTIONAL_NUMBER, {"number": 1}, ['kind: required, but missing; expected one of "card", "cash"']),
-        (PLACES, {"town": "Bern"}, ["town: unknown key", f"arguments: fits none of the 2 alternatives: {LACKING}"]),
+        (PLACES, {"town": "Bern"}, ["town: unknown key", f"arguments: matches none of the 2 alternatives: {LACKING}"]),
         (
             {
                 "oneOf": [{"required": ["lat", "lon"]}, {"$ref": "#/$defs/City"}],
                 "$defs": {"City": {"required": ["city"]}},
             },
             {"lat": 1, "lon": 2, "city": "Bern"},
-            ['arguments: must fit exactly one alternative, but fits 1 and 2; send only "lat" with "lon" or "city"'],
+            [
+                'arguments: must match exactly one alternative, but matches 1 and 2; send only "lat" with "lon" or "city"'
+            ],
         ),
         (
             {"oneOf": [{"required": ["date", "lat"]}, {"required": ["date", "city"]}]},
             {"date": "today", "lat": 1, "city": "Bern"},
-            ['arguments: must fit exactly one alternative, but fits 1 and 2; send only "lat" or "city"'],
+            ['arguments: must match exactly one alternative, but matches 1 and 2; send only "lat" or "city"'],
         ),
         (
             {"patternProperties": {"^x-": {}, "^y-": {}}, "additionalProperties": False},

@@ -116,7 +116,7 @@ def test_embedded_text_and_blob() -> None:
         (lambda: image(b"x"), "an image block needs a MIME type, such as mime_type='image/png'"),
         (
             lambda: audio(b"x", "image/png"),
-            "'image/png' is not the MIME type of an audio block; it starts with audio/",
+            "'image/png' is not a MIME type for an audio block, which must start with audio/",
         ),
         (lambda: link("readme.md", "r"), "'readme.md' is not an absolute URI, such as 'file:///readme.md'"),
         (lambda: link("a:b", "r", size=-1), "size must be a number of bytes, 0 or more, not -1"),

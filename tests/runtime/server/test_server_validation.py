@@ -80,14 +80,14 @@ SHAPE = {
         (
             WEATHER,
             {"location": "x", "tags": "[1, 2]"},
-            ['tags: expected an array, got the string "[1, 2]"; send the array itself, not its JSON as text'],
+            ['tags: expected an array, got the string "[1, 2]"; send the array itself, not a string with its JSON'],
         ),
         (WEATHER, {"location": "x", "tags": '{"a": 1}'}, ['tags: expected an array, got the string "{\\"a\\": 1}"']),
         (WEATHER, {"location": "x", "tags": "[a, b"}, ['tags: expected an array, got the string "[a, b"']),
         (
             {"properties": {"a": {"anyOf": [{"type": "object"}, {"type": "null"}]}}},
             {"a": " {}"},
-            ['a: expected an object or null, got the string " {}"; send the object itself, not its JSON as text'],
+            ['a: expected an object or null, got the string " {}"; send the object itself, not a string with its JSON'],
         ),
         (
             {"type": ["boolean", "object"]},
@@ -105,9 +105,15 @@ SHAPE = {
         (
             {"anyOf": [{"required": ["a", "b"]}, {"required": ["c", "d"]}]},
             {},
-            ["arguments: fits none of the 2 alternatives: (1) a: required, but missing; (2) c: required, but missing"],
+            [
+                "arguments: matches none of the 2 alternatives: (1) a: required, but missing; (2) c: required, but missing"
+            ],
         ),
-        ({"oneOf": [{}, {"type": "string"}]}, "x", ["arguments: must fit exactly one alternative, but fits 1 and 2"]),
+        (
+            {"oneOf": [{}, {"type": "string"}]},
+            "x",
+            ["arguments: must match exactly one alternative, but matches 1 and 2"],
+        ),
         ({}, {"n": [float("inf")]}, ["n[0]: expected a JSON value, got inf"]),
         ({}, {1: {2, 3}}, ['arguments["1"]: expected a JSON value, got a value of type set']),
         ({}, "\ud800", ["arguments: contains a lone surrogate, which is not a character"]),
