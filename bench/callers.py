@@ -217,7 +217,7 @@ class Server:
         return Result(done.returncode, done.stdout, done.stderr, self._reached() - before)
 
     def type(self, caller: Caller, tool: str, wanted: str, answer: bytes = b"") -> bool:
-        """Call a tool at a terminal, type an answer after some seconds, and return whether a text appears."""
+        """Call a tool in a terminal, type an answer after a few seconds, and return whether a text appears."""
         ours, theirs = pty.openpty()
         command = caller.command(self.command, tool, (), False)
         process = subprocess.Popen(
@@ -245,14 +245,14 @@ class Server:
 
 
 def has(said: Result, **expected: object) -> bool:
-    """Return whether the output contains the arguments of the call."""
+    """Return whether the output contains the call's arguments."""
     text = said.out.replace('\\"', '"').replace(" ", "").replace("\n", "")
     wanted = json.dumps(expected, separators=(",", ":"))[1:-1]
     return said.status == 0 and wanted in text
 
 
 def is_json(text: str) -> bool:
-    """Return whether a text is JSON."""
+    """Return whether a string is JSON."""
     try:
         json.loads(text)
     except ValueError:

@@ -12,10 +12,10 @@ SDK's), and `fastmcp`, which needs `FASTMCP_PYTHON`, the path of an interpreter 
 
     python bench/chaos.py 10000 tasks procrastinate celery
 
-These start tasks instead of calls, half of them of a tool with `idempotentHint`, on the default engine or on an engine
+These start tasks instead of calls, half of them for a tool with `idempotentHint`, on the default engine or on an engine
 of examples/engines/, whose packages must be installed. One task of 100 blocks the event loop for longer than its
 lease. A call without a response is not repeated, because it may have created its task; a new call follows. Prints how
-many tasks never ended, started twice without `idempotentHint`, changed after their end, or completed without an
+many tasks never finished, started twice without `idempotentHint`, changed after they finished, or completed without an
 effect. Tasks with `idempotentHint` call `ctx.once` and `ctx.once_in`: prints how many got two keys, booked twice, or
 completed without a booking.
 """
@@ -229,7 +229,7 @@ class Redis:
 
 
 async def call(http: httpx2.AsyncClient, url: str, number: int) -> str:
-    """Call `pay` until it returns a result, and return its text, or an empty text after the deadline."""
+    """Call `pay` until it returns a result. Return its text, or an empty string after the deadline."""
     order = f"order-{number}"
     params = {"name": "pay", "arguments": {"order": order}, "_meta": {**_META, _KEY: order}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -248,7 +248,7 @@ async def call(http: httpx2.AsyncClient, url: str, number: int) -> str:
 
 @asynccontextmanager
 async def _serve(name: str, calls: int, folder: Path) -> AsyncGenerator[tuple[httpx2.AsyncClient, str, Replicas]]:
-    """Serve during a block, and kill replicas and Redis meanwhile."""
+    """Serve during a block while killing replicas and Redis."""
     redis = Redis(folder)
     os.environ["CELERY_BROKER_URL"] = f"redis://127.0.0.1:{redis.port}/1"
     replicas = Replicas(partial(_make_command, name, redis.port), folder, interval=3.0 if name in ENGINES else 1.0)
@@ -294,7 +294,7 @@ async def run(name: str, calls: int, folder: Path) -> None:
 
 
 async def start_task(http: httpx2.AsyncClient, url: str, number: int) -> str:
-    """Call a tool until a response has a task, and return its id, or an empty text after the deadline.
+    """Call a tool until a response contains a task. Return its ID, or an empty string after the deadline.
 
     A call without a response may have created its task, so each call uses a new order.
     """
@@ -311,7 +311,7 @@ async def start_task(http: httpx2.AsyncClient, url: str, number: int) -> str:
 
 
 async def follow_task(http: httpx2.AsyncClient, url: str, task: str) -> dict[str, Any]:
-    """Poll a task until it ends, and return it, or its current state after the deadline."""
+    """Poll a task until it finishes. Return it, or its current state after the deadline."""
     end, state = time.monotonic() + PATIENCE, dict[str, Any]()
     while state.get("status") not in _ENDED and time.monotonic() < end:
         with suppress(httpx2.RequestError, ValueError, KeyError):
@@ -384,7 +384,7 @@ def _make_command(name: str, redis: int, port: int) -> list[str]:
 
 
 def prepare(name: str, folder: Path) -> None:
-    """Write the files of a server into a folder."""
+    """Write a server's files to a folder."""
     if name in ENGINES:
         schema = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
         task = {"execution": {"taskSupport": "required"}, "stubwright": {"task": {"lease": "2s", "most": 100_000}}}

@@ -47,7 +47,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """CPU seconds of a command with its child processes, and the peak memory in MiB of the largest process."""
+    """A command's CPU seconds, including child processes, and the largest process's peak memory in MiB."""
 
     seconds: float
     memory: float
@@ -89,14 +89,14 @@ def _ask(process: subprocess.Popen[str], method: str, params: Mapping[str, Any])
 
 
 def _read_usage(pid: int) -> Use:
-    """Return the usage of a process so far (proc(5)), including its children that have ended."""
+    """Return a process's usage so far (proc(5)), including children that have exited."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     peak = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:"))
     return Use(sum(map(int, fields[11:15])) / _TICK, int(peak.split()[1]) / 1024)
 
 
 def least(measure: Callable[[], Use]) -> Use:
-    """Return the minimum of several rounds, which is the least disturbed by other processes."""
+    """Return the minimum over several rounds, which other processes disturb least."""
     uses = [measure() for _ in range(ROUNDS)]
     return Use(min(use.seconds for use in uses), max(use.memory for use in uses))
 

@@ -122,7 +122,7 @@ CHECKERS = (
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two versions of a server with the verdict by hand; `data` is the entry in the file."""
+    """Two versions of a server with a manual verdict. `data` is the entry in the file."""
 
     data: dict[str, Any]
 
@@ -149,7 +149,7 @@ class Pair:
         return Server(*names, data.get("arguments", ()), data.get("program", ""), extra=extra)
 
     def find_problems(self, old: Mapping[str, Json], new: Mapping[str, Json]) -> Iterator[str]:
-        """Yield contradictions to the verdict, given the tools of both versions by name."""
+        """Yield contradictions to the verdict in the tools of both versions, by name."""
         if (self.verdict == "same") != (old == new):
             yield f"the verdict is `{self.verdict}`, while the lists are {'the same' if old == new else 'different'}"
         if self.verdict == "words" and _remove_words(old) != _remove_words(new):
@@ -188,7 +188,7 @@ def _remove_words(value: Json) -> Json:
 
 
 def main() -> int:
-    """Compare the pairs, print the table, and return the status of the process."""
+    """Compare the pairs, print the table, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="folder for installed packages; reuses existing ones")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="compare only this package")
@@ -256,7 +256,7 @@ def _ask(checker: Checker, program: Path, commands: Sequence[Command], home: Pat
 
 
 def _list_tools(command: Command, home: Path) -> Sequence[Json]:
-    """Return the tools that a server lists, unmodified. Raises NotInstalledError if it does not answer."""
+    """Return the tools that a server lists, unmodified. Raises NotInstalledError if it does not respond."""
     server = subprocess.Popen(
         [*find_isolation(), *command],
         stdin=subprocess.PIPE,
@@ -304,7 +304,7 @@ def _digest(tools: Mapping[str, Json]) -> str:
 
 
 def _make_table(checkers: Sequence[Checker], rows: Sequence[tuple[Pair, Sequence[str]]]) -> Iterator[str]:
-    """Yield the lines of the table, with verdicts that differ from the verdict by hand in bold."""
+    """Yield the lines of the table, with verdicts that differ from the manual verdict in bold."""
     names = (f"{each.name} {each.package.version}" if each.package else each.name for each in checkers)
     yield f"| pair | judged | {' | '.join(names)} |"
     yield f"|---|---|{'---|' * len(checkers)}"

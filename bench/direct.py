@@ -37,7 +37,7 @@ PARTS = ("stdio", "http", "features", "reader")
 
 
 def make_servers(folder: Path, count: int) -> dict[str, list[str]]:
-    """Return the commands of both servers for a number of tools."""
+    """Return the commands for both servers with this number of tools."""
     document = {"stubwright": 1, "server": {"name": "bench", "version": "1"}, "tools": tools(count)}
     (folder / "bench.json").write_text(json.dumps(document))
     (folder / "tools.json").write_text(json.dumps(document))
@@ -52,7 +52,7 @@ def make_servers(folder: Path, count: int) -> dict[str, list[str]]:
 
 
 def over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, count: int) -> Figures:
-    """Measure start, first call, calls and memory of both servers once."""
+    """Measure each server's start, first call, calls and memory once."""
     of = f"{count:,} tool{'s' if count > 1 else ''}"
     figures: Figures = {}
     for name, command in commands.items():

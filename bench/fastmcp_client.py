@@ -1,4 +1,4 @@
-"""Calls tools of a server with FastMCP's client; runs in an environment with FastMCP.
+"""Calls a server's tools with FastMCP's client. Runs in an environment with FastMCP.
 
     python bench/fastmcp_client.py < calls.json
 

@@ -1,4 +1,4 @@
-"""Measures calls with more features of MCP: OpenTelemetry, tasks, progress messages, and session streams.
+"""Measures calls with more MCP features: OpenTelemetry, tasks, progress messages, and session streams.
 
 `measure` returns the rows of a round for the commands of the SDK's bare server and of a generated server. The bare
 server has no tasks, so the baseline of a task is a plain call. Both servers of a row run at the same time and are
@@ -60,7 +60,7 @@ _STEPS = {**CALL, "arguments": {**CALL["arguments"], "steps": STEPS}}
 
 
 def measure(commands: Commands, folder: Path, calls: int) -> Figures:
-    """Return the rows of one round."""
+    """Return one round's rows."""
     (folder / "feature_handlers.py").write_text(HANDLERS)
     tool = tools(1)[0]
     tool["inputSchema"]["properties"]["steps"] = {"type": "integer", "minimum": 0}
@@ -103,7 +103,7 @@ def measure(commands: Commands, folder: Path, calls: int) -> Figures:
 
 
 class _Ask:
-    """A request over stdio that is repeated, with a check of each response."""
+    """A repeated request over stdio that checks each response."""
 
     def __init__(self, params: Params, notifications: int = 0, *, of_task: bool = False) -> None:
         self._params = params
@@ -177,7 +177,7 @@ def _each(times: Mapping[str, Sequence[float]]) -> dict[str, float]:
 
 
 def _first(command: Sequence[str], folder: Path) -> float:
-    """Return the milliseconds from a call to its first progress message, in a process that answered calls before."""
+    """Return the milliseconds from a call to its first progress message, in a process that has already served calls."""
     process = Process(command, folder)
     try:
         for _ in range(BLOCK):
@@ -188,7 +188,7 @@ def _first(command: Sequence[str], folder: Path) -> float:
 
 
 def _each_stream(command: Sequence[str], folder: Path) -> float:
-    """Return the memory in kB of a session with its stream."""
+    """Return a session's memory in kB, including its stream."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the server inherits this limit
 

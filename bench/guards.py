@@ -52,7 +52,7 @@ class Handlers:
 
 
 def compare(folder: Path, calls: int, call: Mapping[str, Any]) -> None:
-    """Print the ratios of `calls` calls to each server."""
+    """Print the ratios for `calls` calls to each server."""
     (folder / "guarded_handlers.py").write_text(HANDLERS)
     with run_issuer() as (url, token):
         auth = {"issuer": url, "audience": AUDIENCE, "jwksUri": f"{url}/keys"}
@@ -74,7 +74,7 @@ def compare(folder: Path, calls: int, call: Mapping[str, Any]) -> None:
 
 @contextmanager
 def run_issuer() -> Iterator[tuple[str, str]]:
-    """Run an authorization server with its JWKS; yield its URL and an access token."""
+    """Run an authorization server with a JWKS. Yield its URL and an access token."""
     key = ec.generate_private_key(ec.SECP256R1())
     public = {**json.loads(ECAlgorithm.to_jwk(key.public_key())), "kid": "1", "alg": "ES256", "use": "sig"}
 

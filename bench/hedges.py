@@ -53,7 +53,7 @@ def tools() -> list[Any]:
 
 
 def has_not(schema: Any) -> bool:
-    """Return whether the keyword `not` occurs in a schema."""
+    """Return whether the `not` keyword occurs in a schema."""
     return '"not":' in json.dumps(schema)
 
 

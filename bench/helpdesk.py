@@ -38,7 +38,7 @@ NO_BASE64 = {"id": 4, "name": "broken.png", "content": "!!"}
 
 
 async def run(command: list[str], era: str, log: TextIO) -> dict[str, Any]:
-    """Return the result of each call, and of a call with invalid base64: structured content, or the error's text."""
+    """Return the result of each call, and of one with invalid base64: structured content or the error text."""
 
     async def answer(_ctx: object, params: types.ElicitRequestParams) -> types.ElicitResult:
         if not isinstance(params, types.ElicitRequestFormParams):
@@ -58,7 +58,7 @@ async def run(command: list[str], era: str, log: TextIO) -> dict[str, Any]:
 
 
 def print_differences(era: str, ours: dict[str, Any], theirs: dict[str, Any]) -> int:
-    """Print the results that differ, and return their number."""
+    """Print the results that differ, and return how many do."""
     pairs = [(one, other) for one, other in zip(ours["calls"], theirs["calls"], strict=True) if one != other]
     print(f"{era}: {len(ours['calls']) - len(pairs)} of {len(ours['calls'])} structured results are the same")
     for (name, one), (_, other) in pairs:

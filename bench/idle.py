@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def measure(seconds: float) -> tuple[float, float]:
-    """Return the CPU milliseconds per second of an idle server with the watchdog, and without it."""
+    """Return the CPU milliseconds per second that an idle server uses with and without the watchdog."""
     servers = [start(switch) for switch in ("1", "0")]
     try:
         time.sleep(WARM_UP)
@@ -54,7 +54,7 @@ def start(switch: str) -> subprocess.Popen[bytes]:
 
 
 def cpu_milliseconds(pid: int) -> float:
-    """Return the CPU time of all threads of a process so far; Linux counts nanoseconds."""
+    """Return the CPU time of all threads in a process so far. Linux counts nanoseconds."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e6
 

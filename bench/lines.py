@@ -17,7 +17,7 @@ _NOTHING = frozenset(
 
 
 def count(path: Path) -> int:
-    """Return the number of code lines in a file of Python or YAML."""
+    """Return the number of code lines in a Python or YAML file."""
     text = path.read_text("utf-8")
     if path.suffix != ".py":
         return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in text.splitlines())
@@ -27,7 +27,7 @@ def count(path: Path) -> int:
 
 
 def _documentation(tree: ast.Module) -> set[int]:
-    """Return the lines of docstrings and other string statements."""
+    """Return the line numbers of docstrings and other string statements."""
     return {
         line
         for node in ast.walk(tree)

@@ -1,10 +1,10 @@
-"""Measures mutation coverage: changes the code of a room at random places, and lists changes that no test detects.
+"""Measures mutation coverage: changes a room's code at random locations, and lists changes that no test detects.
 
     python bench/mutants.py [ROOM …]
 
 Cosmic-ray makes one change at a time, in a worktree of the last commit with its own environments, so that this checkout
-and its lock do not change. A fixed seed selects SAMPLE places in each room, with one change for each.
-`SAMPLE=10` in the environment selects fewer of the same places.
+and its lock do not change. A fixed seed selects SAMPLE locations in each room, with one change for each.
+`SAMPLE=10` in the environment selects fewer of the same locations.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-COSMIC_RAY: Final = "cosmic-ray==8.7.0"  # another release selects other places
+COSMIC_RAY: Final = "cosmic-ray==8.7.0"  # another release selects other locations
 SEED: Final = 2026
 SAMPLE: Final = int(os.environ.get("SAMPLE", "25"))
 _SERVER: Final = "tests/runtime/server/test_"
@@ -73,7 +73,7 @@ _STILLBORN: Final = re.compile(r"\*,|@overload")
 
 
 def configure(folder: Path, room: str, tests: str) -> tuple[Path, Path]:
-    """Run the tests of a room, and write a session's configuration. Return the paths of both files.
+    """Run a room's tests, and write a session's configuration. Return the paths of both files.
 
     Raises:
         CalledProcessError: The tests fail on unchanged code, so they cannot detect a change.
@@ -95,7 +95,7 @@ def configure(folder: Path, room: str, tests: str) -> tuple[Path, Path]:
 
 
 def keep_sample(folder: Path, session: Path) -> None:
-    """Reduce a session to the sample. It selects places first, so that a comparison does not count ten times."""
+    """Reduce a session to the sample. It selects locations first, so that a comparison does not count ten times."""
     with closing(sqlite3.connect(session)) as database:
         rows = database.execute(
             "SELECT module_path, start_pos_row, start_pos_col, operator_name, occurrence, job_id FROM mutation_specs"
@@ -114,7 +114,7 @@ def keep_sample(folder: Path, session: Path) -> None:
 
 
 def report(room: str, session: Path) -> None:
-    """Print the detection rate of a room, then each change that survived or timed out."""
+    """Print a room's detection rate, then each change that survived or timed out."""
     with closing(sqlite3.connect(session)) as database:
         rows = database.execute(
             "SELECT test_outcome, output, diff, operator_name FROM work_results JOIN mutation_specs USING (job_id)"

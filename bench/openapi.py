@@ -48,7 +48,7 @@ class FastMCPResult:
 
 
 def run_fastmcp(judge: prism.Judge, document: Path, calls: Sequence[tuple[str, str, Result]]) -> FastMCPResult | str:
-    """Run the same calls through FastMCP's server; return a word if it does not start."""
+    """Run the same calls through FastMCP's server. Return a word if it does not start."""
     given = [{"method": method, "path": path, "arguments": each.call.arguments} for method, path, each in calls]
     command = [str(fastmcp()), str(ROOT / "bench" / "openapi_fastmcp.py"), str(document), judge.url]
     count = len(judge.judged)

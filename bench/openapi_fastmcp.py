@@ -42,7 +42,7 @@ def credentials(document: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, 
 
 
 def rename_arguments(arguments: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the arguments by FastMCP's names, or `None` if FastMCP lacks one."""
+    """Return the arguments under FastMCP's names, or `None` if FastMCP lacks one."""
     made: dict[str, Any] = {}
     for name, value in arguments.items():
         place = re.fullmatch("(path|query|header|cookie)_(.+)", name)

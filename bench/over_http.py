@@ -1,4 +1,4 @@
-"""Measures calls per second over HTTP, on one connection and on many, in both eras of the protocol.
+"""Measures calls per second over HTTP, on one connection and on many, in both protocol eras.
 
 Sends handwritten HTTP/1.1 to a URL over persistent connections, so that the client uses little CPU time compared with
 the server.
@@ -18,7 +18,7 @@ HANDSHAKE, STATELESS = "2025-06-18", "2026-07-28"
 WAIT = 30.0  # seconds for any operation
 
 _CLIENT = {"name": "bench", "version": "1"}
-_FIRST = 1_000_000  # first id of repeated calls; all ids have the same number of digits
+_FIRST = 1_000_000  # first ID of repeated calls; all IDs have the same number of digits
 _SLOWEST = 0.1  # maximum seconds per call, on average
 _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 
@@ -63,7 +63,7 @@ class Connection:
     async def messages(
         self, name: str, arguments: dict[str, Any], meta: Mapping[str, Any] | None = None
     ) -> list[bytes]:
-        """Call a tool with more `_meta`, and return all messages of the response, the result last."""
+        """Call a tool with more `_meta`. Return all messages in the response, with the result last."""
         _, body = await self._post(*self._tool_call(name, arguments, meta))
         return [line.removeprefix(b"data:").strip() for line in body.splitlines() if line.startswith((b"data:", b"{"))]
 
@@ -83,10 +83,10 @@ class Connection:
             await caller.done
 
     async def listen(self) -> None:
-        """Open the stream of the session. The connection cannot be used for other requests afterwards.
+        """Open the session's stream. The connection cannot be used for other requests afterwards.
 
         Raises:
-            RuntimeError: There is no stream.
+            RuntimeError: The server does not open a stream.
         """
         head = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
         self.writer.write(f"GET /mcp HTTP/1.1\r\n{head}\r\n".encode())
@@ -156,7 +156,7 @@ class _Caller(asyncio.Protocol):
     """
 
     def __init__(self, transport: asyncio.WriteTransport, before: bytes, after: bytes, ids: Iterable[int]) -> None:
-        """Send the first call; a request is `before`, its id, and `after`."""
+        """Send the first call. A request consists of `before`, its ID, and `after`."""
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._transport = transport
         self._before, self._after = before, after

@@ -1,4 +1,4 @@
-"""Measures how fast the page of a large server is generated and opens in a browser.
+"""Measures how fast a large server's page is generated and opens in a browser.
 
     python bench/page.py [TOOLS]
 

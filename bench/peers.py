@@ -1,4 +1,4 @@
-"""Environments with the programs that the benchmarks compare."""
+"""Environments for the programs that the benchmarks compare."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FRAMEWORKS = {
     "mcp-1": ["mcp>=1.30,<2"],
     "fastmcp": [_FASTMCP],
 }
-_READY = "ready"  # a marker file of a complete installation
+_READY = "ready"  # marks a complete installation
 _UV = Path(__file__).parents[1] / ".venv" / "uv" / "bin" / "uv"
 
 
@@ -33,7 +33,7 @@ def has_fastmcp() -> bool:
 
 
 def fastmcp() -> Path:
-    """Return the Python of an environment with FastMCP, and create it if necessary.
+    """Return the Python interpreter in an environment with FastMCP, creating it if necessary.
 
     Raises:
         NotThereError: It cannot be created.
@@ -42,7 +42,7 @@ def fastmcp() -> Path:
 
 
 def framework(name: str) -> Path:
-    """Return the Python of an environment with an agent framework and the runtime of this checkout.
+    """Return the Python interpreter in an environment with an agent framework and this checkout's runtime.
 
     Raises:
         NotThereError: It cannot be created.
@@ -52,7 +52,7 @@ def framework(name: str) -> Path:
 
 
 def environment(folder: Path, *requirements: str) -> Path:
-    """Return the Python of an environment with these requirements; the first process that needs it creates it.
+    """Return the Python interpreter in an environment with these requirements, which its first user creates.
 
     Raises:
         NotThereError: It cannot be created.

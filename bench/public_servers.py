@@ -101,7 +101,7 @@ class Server:
 
 
 def furnish(home: Path) -> None:
-    """Create the data of the servers: a folder of notes, and a git repository."""
+    """Create the servers' data: a folder of notes and a git repository."""
     notes = home / "notes"
     notes.mkdir()
     (notes / "first.txt").write_text("one\ntwo\n")
@@ -121,7 +121,7 @@ def find_isolation() -> Sequence[str]:
 
 
 def run(command: Sequence[str], seconds: float, home: Path | None = None, statuses: Sequence[int] = (0,)) -> str:
-    """Return the output of a command. Raises NotInstalledError if it fails or exceeds its deadline."""
+    """Run a command and return its output. Raises NotInstalledError if it fails or exceeds its deadline."""
     variables = make_variables(home) if home else dict(os.environ)
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=home, env=variables)
@@ -133,5 +133,5 @@ def run(command: Sequence[str], seconds: float, home: Path | None = None, status
 
 
 def make_variables(home: Path) -> dict[str, str]:
-    """Return the environment variables of a process with a separate home."""
+    """Return the environment variables for a process with a separate home."""
     return {"PATH": os.environ["PATH"], "HOME": str(home)}

@@ -1,6 +1,6 @@
 """Measures how much CPU time per call the server saves by parsing simple requests before uvicorn, and calls per second.
 
-Compares three ways to the same endpoint with the SDK's bare server: the unmodified listener, the listener with all
+Compares three paths to the same endpoint with the SDK's bare server: the unmodified listener, the listener with all
 requests parsed by uvicorn, and the application in a plain uvicorn. All servers run at the same time and are called in
 alternating blocks.
 """
@@ -61,7 +61,7 @@ class Cost(NamedTuple):
 
 
 def measure(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -> Figures:
-    """Return the rows of one round."""
+    """Return one round's rows."""
     (folder / "behind.py").write_text(_BEHIND)
     (folder / "alone.py").write_text(_ALONE)
     listening = ["--log-level", "warning", "--http", "127.0.0.1:"]

@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def _cell(texts: Sequence[str]) -> str:
-    """Return one text if all forms have the same, or else one for each form."""
+    """Return one string if it is the same for all forms, or one for each form."""
     if len({*texts}) == 1:
         return texts[0]
     return "; ".join(f"{form}: {text}" for form, text in zip(FORMS, texts, strict=True))

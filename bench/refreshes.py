@@ -118,7 +118,7 @@ def fetch(api: Api, version: str, folder: Path) -> Path:
 
 
 def refresh(api: Api, documents: list[Path], temporary: Path) -> Iterator[tuple[str, str, bool]]:
-    """Yield the place of each edit, the changes that the refresh reports, and whether the edit is preserved."""
+    """Yield each edit's location, the changes that the refresh reports, and whether the edit is preserved."""
     start = temporary / api.name
     start.mkdir()
     shutil.copy(documents[0], start / f"api{api.suffix}")

@@ -53,7 +53,7 @@ def run(command: Sequence[str], folder: Path) -> Cost:
 
 
 def least(costs: Sequence[Cost]) -> Cost:
-    """Return the minimum time, which is the least disturbed by other processes, and the maximum memory."""
+    """Return the minimum time, which other processes disturb least, and the maximum memory."""
     return Cost(min(cost.seconds for cost in costs), max(cost.memory for cost in costs))
 
 
@@ -129,7 +129,7 @@ def family(pid: int) -> list[int]:
     """Return a process and its descendants."""
     try:
         below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:  # it has ended
+    except OSError:  # it has exited
         return []
     return [pid, *(one for child in below for one in family(int(child)))]
 

@@ -16,7 +16,7 @@ from over_http import wait_for_port
 
 
 class Process:
-    """A server over stdio after its handshake and its first list, with a line-by-line client.
+    """A stdio server after its handshake and first list, with a line-by-line client.
 
     Attributes:
         first: Seconds from its start to that list.
@@ -75,7 +75,7 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The id of its process."""
+        """Its process ID."""
         return self._process.pid
 
     def memory(self) -> float:
@@ -83,7 +83,7 @@ class Process:
         return memory(self.pid)
 
     def stop(self) -> None:
-        """Close its input, and wait for its end."""
+        """Close its input, and wait until it exits."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(10)
@@ -104,14 +104,14 @@ class HttpServer(NamedTuple):
 
 @contextmanager
 def serve(command: Sequence[str], cwd: Path) -> Iterator[int]:
-    """Run a server over HTTP; yield its port, which ends the last argument."""
+    """Run a server over HTTP. Yield its port, which ends the last argument."""
     with start_server(command, cwd) as server:
         yield server.port
 
 
 @contextmanager
 def start_server(command: Sequence[str], cwd: Path) -> Iterator[HttpServer]:
-    """Run a server over HTTP; yield its port and its process."""
+    """Run a server over HTTP. Yield its port and process."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     *rest, last = command

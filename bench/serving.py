@@ -1,4 +1,4 @@
-"""Measures lists and calls of a generated server, compared with the SDK's low-level server and, over HTTP, FastMCP.
+"""Measures lists and calls on a generated server, compared with the SDK's low-level server and, over HTTP, FastMCP.
 
     python bench/serving.py [CALLS]
     python bench/serving.py guards [CALLS]

@@ -2,8 +2,8 @@
 
     python bench/sizing.py [CALLS]
 
-Generates servers with the same tools, with and without a rate limit, and starts Redis. Figures of calls are ratios
-within one run, because they depend on the machine; figures of memory hardly do.
+Generates servers with the same tools, with and without a rate limit, and starts Redis. Figures for calls are ratios
+within one run, because they depend on the machine. Figures for memory hardly do.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def megabytes(process: int) -> float:
 
 
 async def _opened(port: int, process: int) -> float:
-    """Return the memory in kB of a session after one call."""
+    """Return a session's memory in kB after one call."""
     before = megabytes(process)
     sessions: list[Connection] = []
     for _ in range(SESSIONS):

@@ -81,7 +81,7 @@ class Stall:
 
 
 def compare(folder: Path, calls: int) -> None:
-    """Print the ratios of `calls` calls to each server."""
+    """Print the ratios for `calls` calls to each server."""
     if shutil.which("redis-server") is None:
         print("state: not measured, because redis-server is not installed")
         return

@@ -43,7 +43,7 @@ def table(rounds: Sequence[Figures]) -> Iterator[str]:
 
 
 def _round(figure: float) -> str:
-    """Return a figure with three significant digits, or with all digits of its integer part."""
+    """Round a figure to three significant digits, or to an integer if that has more digits."""
     return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
 
 

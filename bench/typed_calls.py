@@ -34,7 +34,7 @@ ARGUMENTS: Final = {"location": "Paris", "units": "metric"}
 
 @asynccontextmanager
 async def serve() -> AsyncIterator[str]:
-    """Run the server over HTTP; yield its URL."""
+    """Run the server over HTTP. Yield its URL."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     server = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""A server over stdio that answers from a file: a list of tools, and the structured result of each tool.
+"""A stdio server that responds from a file with a tool list and a structured result for each tool.
 
     python canned.py FILE
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Answer each request on standard input."""
+    """Respond to each request on standard input."""
     document = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     for line in sys.stdin:
         message = json.loads(line)

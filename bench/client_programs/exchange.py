@@ -1,6 +1,6 @@
-"""The steps of each Python client of `clients.py`; runs in the client's environment and requires only Python.
+"""The steps that `clients.py` runs with each Python client, in the client's environment. Requires only Python.
 
-Prints a JSON object with the value or the error of each step.
+Prints a JSON object with each step's value or error.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Client(Protocol):
     """A connected client."""
 
     async def hello(self) -> list[str]:
-        """Return the revision, and the name of the server."""
+        """Return the revision and the server's name."""
 
     async def tools(self) -> list[str]:
-        """Return the names of the tools."""
+        """Return the tool names."""
 
     async def call(self, name: str, arguments: dict[str, Any], note: Note | None = None) -> Called:
         """Call a tool."""
@@ -58,7 +58,7 @@ Connect = Callable[[Target], AbstractAsyncContextManager[Client]]
 
 
 def main(connect: Connect) -> None:
-    """Connect to the server that the command line has in JSON, run the steps after it, and print their outcomes."""
+    """Connect to the server in the first argument (JSON), run the steps in the others, and print their outcomes."""
     print(json.dumps(asyncio.run(_run(connect, json.loads(sys.argv[1]), sys.argv[2:]))))
 
 

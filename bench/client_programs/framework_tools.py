@@ -2,7 +2,7 @@
 
     python framework_tools.py FRAMEWORK COMMAND
 
-FRAMEWORK is the name of a target, and COMMAND the command of a server over stdio, as a JSON list. Prints the name, the
+FRAMEWORK is a target's name, and COMMAND a stdio server's command as a JSON list. Prints the name, the
 description and the schema of each tool. Runs in the framework's environment, and does not call a model.
 """
 

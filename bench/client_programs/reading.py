@@ -1,6 +1,6 @@
-"""Reads each tool of a server with a Python client; runs in the client's environment and requires only Python.
+"""Reads each of a server's tools with a Python client, in the client's environment. Requires only Python.
 
-Prints a JSON object that has for each tool the value or the error of a call, and the argument schema for a model.
+Prints a JSON object with each tool's call result or error, and its argument schema for a model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Report = Callable[[dict[str, Any], Read], Awaitable[None]]
 
 
 def main(look: Callable[[list[str], Report], Awaitable[None]]) -> None:
-    """Connect to the server whose command the command line has in JSON, and print the client's reading of its tools."""
+    """Connect to the server whose command is the JSON argument, and print how the client reads its tools."""
     outcome: dict[str, Any] = {}
 
     async def report(schemas: dict[str, Any], read: Read) -> None:

@@ -1,6 +1,6 @@
 """Runs a server with tasks, handles, rates and questions over HTTP, and clients with any name, for the attacks.
 
-Writes its files into an empty folder. Processes listen on the loopback interface and end with their block.
+Writes its files to an empty folder. Processes listen on the loopback interface and stop when their block exits.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def redis(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def server(folder: Path, state: str, *, tokens: bool = True, works: bool = True) -> Iterator[Server]:
-    """Run a server; `works` is whether it also executes tasks."""
+    """Run a server. `works` is whether it also executes tasks."""
     port = find_port()
     command = [
         sys.executable,
@@ -250,14 +250,14 @@ class Client:
         return self.ask("tools/call", name=tool, arguments=arguments)
 
     def task(self, tool: str, **arguments: Any) -> str | None:
-        """Return the id of a call's task; `None` if the call was rejected."""
+        """Return the ID of a call's task, or `None` if the call was rejected."""
         more = {"task": {}} if self._revision == OLD else {}
         said = self.ask("tools/call", name=tool, arguments=arguments, **more)
         found: str | None = said.get("taskId") or said.get("task", {}).get("taskId")
         return found
 
     def wait_for_task(self, task: str, seconds: float = PATIENCE) -> dict[str, Any]:
-        """Return the task after it has ended."""
+        """Wait until a task has finished, and return it."""
         found: dict[str, Any] = {}
 
         def is_terminal() -> bool:
@@ -285,7 +285,7 @@ def until(is_so: Callable[[], bool], seconds: float = PATIENCE) -> None:
 
 
 class Verdict:
-    """The findings of a program, one line each."""
+    """A program's findings, one line each."""
 
     def __init__(self, name: str) -> None:
         self._name = name

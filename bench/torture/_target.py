@@ -1,6 +1,6 @@
 """Runs a generated server over HTTP as the target of an attack, and reports the attack.
 
-Writes its files into an empty folder. The process listens on the loopback interface and ends with its block.
+Writes its files to an empty folder. The process listens on the loopback interface and stops when its block exits.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Target:
         return len(list(Path(f"/proc/{self.process}/task").iterdir()))
 
     def descriptors(self) -> int:
-        """The number of its open descriptors."""
+        """The number of its open file descriptors."""
         return len(list(Path(f"/proc/{self.process}/fd").iterdir()))
 
 
@@ -81,14 +81,14 @@ def target(folder: Path, *options: str, descriptors: int | None = None) -> Itera
 
 
 def allow_descriptors(number: int) -> None:
-    """Raise the limit of open descriptors of this process to this number, or to the highest permitted number."""
+    """Raise this process's limit on open descriptors to this number, or to the highest permitted number."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, most), most))
 
 
 @dataclass(slots=True)
 class Report:
-    """The findings of an attack, one line each."""
+    """An attack's findings, one line each."""
 
     name: str
     failed: list[str] = field(default_factory=list)

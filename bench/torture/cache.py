@@ -183,7 +183,7 @@ def judge(scene: Scene, counts: Counts, right: dict[str, bytes], said: subproces
 
 
 def attacks(scene: Scene, *, quick: bool) -> Iterator[Callable[[], None]]:
-    """Return the attacks; each prepares a checkout for the victim."""
+    """Return the attacks. Each prepares a checkout for the victim."""
     places = ["checkout", "victim's folder"] if quick else ["checkout", "output", "victim's folder"]
     for place in places:
         for poison in POISONS[:1] if quick else POISONS:

@@ -87,7 +87,7 @@ class Hits:
 
 
 async def attack(ports: Sequence[int], tool: str, calls: int) -> tuple[int, list[int]]:
-    """Call a tool through all replicas concurrently; return how many calls were admitted, and the others' waits."""
+    """Call a tool through all replicas concurrently. Return how many calls were admitted, and the others' waits."""
     opened = [await Connection.open(port, STATELESS) for port in ports for _ in range(CONNECTIONS)]
     left = iter(range(calls))
     waits: list[int] = []
@@ -117,7 +117,7 @@ def replica(folder: Path, redis: int, skew: int) -> Iterator[int]:
     command = ["faketime", "-f", f"{skew:+d}s", sys.executable, "-m", "clocks_mcp", "--handlers", "clocks:Clocks"]
     options = ["--state", f"redis://127.0.0.1:{redis}/0", "--http", f"127.0.0.1:{port}", "--log-level", "error"]
     environment = {**os.environ, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
-    # faketime forks the server, and passes no signal on: the whole group ends.
+    # faketime forks the server and forwards no signals, so the whole group is killed.
     with subprocess.Popen([*command, *options], cwd=folder, env=environment, start_new_session=True) as process:
         try:
             asyncio.run(wait_for_port(port))
@@ -126,7 +126,7 @@ def replica(folder: Path, redis: int, skew: int) -> Iterator[int]:
             os.killpg(process.pid, signal.SIGTERM)
             for path in Path("/dev/shm").glob(
                 f"*faketime_s*_{process.pid}"
-            ):  # a file of an earlier process with the same id
+            ):  # a file from an earlier process with the same ID
                 path.unlink(missing_ok=True)
 
 

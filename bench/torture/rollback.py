@@ -1,7 +1,7 @@
 """Attacks Redis state by replaying old records without the key; no effect may happen twice.
 
-Copies all data in Redis (`DUMP`) at steps in the life of a task, a handle and an answer. Later it restores (`RESTORE`)
-the record alone, or the record with all data that authenticates it. Prints a line for each figure; returns 1 if a
+Copies all data in Redis (`DUMP`) at steps in the life of a task, a handle and an answer. Later restores (`RESTORE`) the
+record alone, or the record with all data that authenticates it. Prints a line for each figure, and returns 1 if a
 requirement fails. `--quick` skips only the known limitations (`docs/security.md`), which a full run prints, too.
 """
 

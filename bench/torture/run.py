@@ -1,8 +1,8 @@
-"""Runs the attacks in this folder; each program attacks real servers and prints its measurements.
+"""Runs the attacks in this folder. Each program attacks real servers and prints its measurements.
 
     python bench/torture/run.py [--quick] [NAME…]
 
-Returns 1 if a requirement fails. `--quick` runs a sample of some seconds of each attack.
+Returns 1 if a requirement fails. `--quick` runs each attack for a few seconds.
 """
 
 from __future__ import annotations

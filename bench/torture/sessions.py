@@ -50,7 +50,7 @@ class Client:
         self._connection = http.client.HTTPConnection("127.0.0.1", port)
 
     def send(self, method: str, message: Any, session: str | None = None) -> tuple[int, Mapping[str, str], bytes]:
-        """Send a message; return the status, the headers and the body of the answer."""
+        """Send a message. Return the response's status, headers and body."""
         headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
         if session is not None:
             headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": HANDSHAKE}
@@ -107,7 +107,7 @@ def open_sessions(report: Report, it: Target, count: int, name: str, experimenta
 
 
 async def cancel(it: Target, after: float) -> bool:
-    """Cancel a call after a delay; return whether it continued."""
+    """Cancel a call after a delay. Return whether it continued."""
     caller, canceller = Client(it.port), Client(it.port)
     session = await asyncio.to_thread(caller.initialize, {})
     call = {"name": "wait", "arguments": {"seconds": 3}}

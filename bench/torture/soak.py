@@ -1,4 +1,4 @@
-"""Soaks servers under load; their memory, descriptors and threads must not grow.
+"""Soaks servers under load. Their memory, descriptors and threads must not grow.
 
     python bench/torture/soak.py [--seconds N] [--quick]
 
@@ -203,7 +203,7 @@ async def http(folder: Path) -> AsyncIterator[tuple[Server, str]]:
 
 
 async def use_servers(wire: Wire) -> int:
-    """Do the steps of each client in a round; return the number of requests."""
+    """Run each client's steps in a round. Return the number of requests."""
     for method, params in CALLS:
         said = await wire(method, **params, seconds=PATIENCE)
         if "error" in said:
@@ -239,7 +239,7 @@ async def cancel_call(wire: Wire, method: str, params: dict[str, Any]) -> None:
 
 
 async def over_stdio(wire: Wire) -> int:
-    """Run a round of the client of a server over stdio."""
+    """Run a round for a stdio server's client."""
     count = await use_servers(wire)
     await cancel_call(wire, "tools/call", LONG)
     if wire.revision >= STATELESS:
@@ -269,7 +269,7 @@ async def visit(url: str, revision: str, *, stateless_task: bool) -> int:
 
 
 async def open_stream(wire: Wire) -> Message:
-    """Open the stream of a session."""
+    """Open a session's stream."""
     transport: Any = wire.transport
     async with httpx2.AsyncClient(timeout=None) as client:
         await client.get(transport._url, headers=transport._headers)
@@ -277,7 +277,7 @@ async def open_stream(wire: Wire) -> Message:
 
 
 async def soak(seconds: float, rest: float) -> bool:
-    """Return whether the servers' resources at the end are those after the warm-up."""
+    """Return whether the servers use the same resources at the end as after the warm-up."""
     rounds, requests = 0, 0
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))

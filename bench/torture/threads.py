@@ -2,8 +2,8 @@
 
     python bench/torture/threads.py [--quick]
 
-Prints the server's threads before and after, the outcomes of calls of other tools and of the same tool, and whether the
-threads end. Returns 1 if a requirement fails.
+Prints the server's threads before and after, the outcomes of calls to other tools and to the same tool, and whether the
+threads exit. Returns 1 if a requirement fails.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def _drop(port: int, revision: str, seconds: float) -> None:
 
 
 async def _call(port: int, revision: str, name: str) -> float | None:
-    """Return the seconds of a call; `None` if it fails or takes more than 8."""
+    """Return a call's duration in seconds, or `None` if it fails or takes more than 8."""
     began = time.perf_counter()
     with suppress(OSError, RuntimeError, TimeoutError, EOFError):
         async with asyncio.timeout(8):
@@ -85,7 +85,7 @@ async def _attack(report: Report, it: Target, calls: int, seconds: float) -> Non
 
 
 async def _call_same(port: int) -> tuple[str, bool]:
-    """Call the same tool; return the response, and whether it is a rejection with a reason."""
+    """Call the same tool. Return the response, and whether it is a rejection with a reason."""
     began = time.perf_counter()
     connection = await Connection.open(port, STATELESS)
     try:
@@ -102,7 +102,7 @@ async def _call_same(port: int) -> tuple[str, bool]:
 
 
 async def _wait_for_threads(report: Report, port: int, seconds: float) -> None:
-    """Call the tool repeatedly until the abandoned calls have ended."""
+    """Call the tool repeatedly until the abandoned calls have finished."""
     for _ in range(int(seconds)):
         if await _call(port, STATELESS, "block") is not None:
             report.say("the same tool after their end", "answered", "answered")

@@ -15,7 +15,7 @@ from typing import Any
 def serve(
     answer: Callable[[BaseHTTPRequestHandler, dict[str, Any]], None], tls: ssl.SSLContext | None = None
 ) -> Iterator[str]:
-    """Run a server over HTTP or HTTPS that answers each POST with `answer`."""
+    """Run a server over HTTP or HTTPS that responds to each POST with `answer`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -52,7 +52,7 @@ def say(handler: BaseHTTPRequestHandler, status: int, body: bytes = b"", **heade
 
 
 def say_result(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
-    """Send a result as a server of 2025-11-25 does."""
+    """Send a result as a 2025-11-25 server does."""
     results = {
         "initialize": {
             "protocolVersion": "2025-11-25",

@@ -1,9 +1,9 @@
-"""Counts the functions and files that one plain call enters, in a server over ASGI and stdio, and in a typed client.
+"""Counts the functions and files that a plain call enters, in a server over ASGI and stdio, and in a typed client.
 
     python call_traces.py asgi | stdio | client
 
-prints both numbers as JSON. A function counts each time that it is entered or resumed, except for functions of the
-event loop; files count if they are the product's. The numbers differ between minor versions of Python.
+prints both numbers as JSON. A function counts each time that it is entered or resumed, except for event loop functions.
+Files count if they belong to the product. The numbers differ between minor Python versions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CALL: Final = {
 
 
 def count_calls(kind: str) -> Mapping[str, int]:
-    """Return the numbers of one kind, measured in a separate process."""
+    """Return the counts for one kind, measured in a separate process."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(_FOLDERS)}
     done = subprocess.run([sys.executable, __file__, kind], env=env, capture_output=True, text=True, check=True)
     numbers: Mapping[str, int] = json.loads(done.stdout.splitlines()[-1])
@@ -53,12 +53,12 @@ def count_calls(kind: str) -> Mapping[str, int]:
 
 
 def count_all() -> Mapping[str, int]:
-    """Return the numbers of all kinds."""
+    """Return the counts for all kinds."""
     return {name: number for kind in KINDS for name, number in count_calls(kind).items()}
 
 
 class _Trace:
-    """Traces the functions that all threads of this process enter."""
+    """Traces the functions that all threads in this process enter."""
 
     def __init__(self) -> None:
         self._files: list[str] = []
@@ -75,7 +75,7 @@ class _Trace:
         self._marks.append(len(self._files))
 
     def summarize(self) -> dict[str, int]:
-        """Return the numbers of the call with the fewest functions."""
+        """Return the counts for the call with the fewest functions."""
         sys.setprofile(None)
         calls = [self._files[start:end] for start, end in zip(self._marks, self._marks[1:], strict=False)]
         least = min(calls[1:], key=len)
@@ -186,7 +186,7 @@ async def _trace_client() -> dict[str, int]:
 
 
 def main() -> None:
-    """Print the numbers of one kind."""
+    """Print the counts for one kind."""
     kinds: dict[str, Callable[[], dict[str, int]]] = {
         "asgi": lambda: asyncio.run(_trace_asgi()),
         "stdio": _trace_stdio,

@@ -1,4 +1,4 @@
-"""A server with the official SDK that lists tools by the client's capabilities, and asks the client when it lists them.
+"""An official SDK server that lists tools according to the client's capabilities, and asks the client while listing.
 
 With `--silent`, it does not ask.
 """

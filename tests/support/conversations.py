@@ -1,4 +1,4 @@
-"""Client messages in both eras, and handlers that answer them, for tests of the direct path."""
+"""Client messages in both eras, and handlers that respond to them, for tests of the direct path."""
 
 from __future__ import annotations
 

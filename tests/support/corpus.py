@@ -1,4 +1,4 @@
-"""Generated packages of public servers' tools, built once, with echoing handlers and the models' annotations."""
+"""Generated packages for public servers' tools, built once, with echoing handlers and the models' annotations."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _COMBINING = ("allOf", "anyOf", "oneOf")
 
 
 def files(corpus: Path, shard: int | None = None) -> list[Path]:
-    """Return the saved lists of tools for this run: all, or the lists of one shard."""
+    """Return the saved tool lists for this run: all of them, or one shard."""
     found = sorted((corpus / "tools").glob("*.json"))[::EVERY]
     return found if shard is None else found[shard::SHARDS]
 
 
 def rich_files(corpus: Path, shard: int | None = None) -> list[Path]:
-    """Return the saved lists for this run that have texts with rich formats."""
+    """Return the saved lists for this run that contain strings with rich formats."""
     found = [path for path in sorted((corpus / "tools").glob("*.json")) if _FORMATS.search(path.read_text("utf-8"))]
     taken = found[::EVERY_RICH]
     return taken if shard is None else taken[shard::SHARDS]
@@ -59,7 +59,7 @@ _FORMATS = re.compile(r'"format": ?"(date|date-time|time|uri|uuid)"|"base64"')
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A public server as a generated package; `tools` are the tools of the imported manifest."""
+    """A public server as a generated package. `tools` are the imported manifest's tools."""
 
     package: str
     client: str
@@ -110,7 +110,7 @@ class Call:
 
 
 def calls(tool: Mapping[str, Json], seed: str) -> list[Call]:
-    """Return calls of a tool with random valid arguments and results."""
+    """Return calls to a tool with random valid arguments and results."""
     name = tool["name"]
     arguments = instances.valid(tool["inputSchema"], f"{seed} {name} input", TRIES)
     results = instances.valid(tool["outputSchema"], f"{seed} {name} output", TRIES) if "outputSchema" in tool else []
@@ -187,7 +187,7 @@ def _fields(cls: Any, schemas: Sequence[Json], root: Json) -> Iterator[Annotated
 
 
 def is_wide(annotation: Any, schemas: Sequence[Json], root: Json) -> bool:
-    """Return whether an annotation has `Any` although one of the schemas at that place has types.
+    """Return whether an annotation contains `Any` although one of the schemas there has types.
 
     A list that may continue after its `prefixItems` permits any items there, so it is never too wide.
     """
@@ -244,20 +244,20 @@ def _within(schemas: Sequence[Json], root: Json, depth: int = 0) -> Iterator[Jso
 
 
 def _goes_on(schema: Mapping[str, Json]) -> bool:
-    """Return whether lists may have any items after the schemas by position."""
+    """Return whether a list may continue with any items after the schemas by index."""
     if isinstance(schema.get("items"), list):
         return "additionalItems" not in schema
     return "prefixItems" in schema and "items" not in schema
 
 
 def _items(schema: Mapping[str, Json]) -> list[Json]:
-    """Return the schemas of a list's items."""
+    """Return the schemas for a list's items."""
     found = [schema.get(word) for word in ("items", "prefixItems", "additionalItems")]
     return [one for each in found for one in (each if isinstance(each, list) else [each])]
 
 
 def _values(schema: Mapping[str, Json]) -> list[Json]:
-    """Return the schemas of an object's additional properties."""
+    """Return the schemas for an object's additional properties."""
     return [schema.get("additionalProperties"), *(schema.get("patternProperties") or {}).values()]
 
 

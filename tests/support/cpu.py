@@ -9,12 +9,12 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _STEPS = 1_000_000
-_USUAL = 0.045  # seconds of CPU for the loop below on an idle machine of 2025
-_SHARED = b"forked.py"  # all tests of a process use its imports, so only its children count
+_USUAL = 0.045  # CPU seconds for the loop below on an idle 2025 machine
+_SHARED = b"forked.py"  # all tests in a process share its imports, so only its children count
 
 
 def measure() -> float:
-    """Return the CPU seconds used so far by this process and its descendants, including ended descendants.
+    """Return the CPU seconds used so far by this process and its descendants, including exited ones.
 
     Without `/proc`, only descendants that this process has waited for are included.
     """
@@ -25,7 +25,7 @@ def measure() -> float:
 def _measure_descendants(process: int) -> float:
     used = 0.0
     for child in _list_children(process):
-        with suppress(OSError):  # it has ended in the meantime
+        with suppress(OSError):  # it has exited in the meantime
             fields = Path(f"/proc/{child}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
             own, waited = (int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14]))
             is_shared = _SHARED in Path(f"/proc/{child}/cmdline").read_bytes()
@@ -44,7 +44,7 @@ def _list_children(process: int) -> list[int]:
 
 
 def estimate_slowness() -> float:
-    """Return the CPU time of a loop as a multiple of that on a usual, idle machine, at least 1."""
+    """Return a loop's CPU time as a multiple of its time on a typical, idle machine, at least 1."""
     before = time.process_time()
     total = 0
     for number in range(_STEPS):

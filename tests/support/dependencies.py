@@ -1,4 +1,4 @@
-"""Records the dependencies of `stubwright-runtime`: run `python tests/support/dependencies.py` after changing them.
+"""Records `stubwright-runtime`'s dependencies: run `python tests/support/dependencies.py` after changing them.
 
 Follows the requirements of the installed distributions for all platforms and Python versions. A distribution that is
 not installed is assumed to have a module of the same name. Adds dependencies of only the oldest supported versions, so
@@ -24,7 +24,7 @@ OLDER: Final = frozenset({"deprecated", "importlib-metadata", "inspect2", "sniff
 
 
 def list_modules() -> dict[str, list[str]]:
-    """Return the modules of each distribution that the runtime with all its extras requires, sorted."""
+    """Return the sorted modules of each distribution that the runtime and its extras require."""
     modules = defaultdict(set)
     for module, distributions in metadata.packages_distributions().items():
         for distribution in distributions if module.isidentifier() else ():

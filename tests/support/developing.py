@@ -28,7 +28,7 @@ class Dev:
         self.seen = 0
 
     def says(self, text: str) -> str:
-        """Wait for a text in the output after the previous match, and return the output from there."""
+        """Wait for a string in the output after the previous match, and return the output from there."""
         end = time.monotonic() + 60
         while text not in (log := self.log.read_text())[self.seen :]:
             assert time.monotonic() < end, log
@@ -48,7 +48,7 @@ class Dev:
         return asyncio.run(ask(self.url, tool, **arguments))
 
     def answers(self, start: str) -> int:
-        """Wait until the tool returns this answer, and return the id of the process."""
+        """Wait until the tool returns this answer, and return the process ID."""
         end = time.monotonic() + 30
         while not (said := poll(ask(self.url, "say"))[0]).startswith(start):
             assert time.monotonic() < end, said
@@ -57,7 +57,7 @@ class Dev:
 
 
 def poll(asking: Coroutine[Any, Any, list[str]]) -> list[str]:
-    """Return the answer, or an empty text if the server accepted the connection and ended before reading a request."""
+    """Return the answer, or an empty string if the server accepted the connection and exited without reading it."""
     try:
         said = asyncio.run(asking)
     except* (httpx2.ReadError, httpx2.RemoteProtocolError):
@@ -91,7 +91,7 @@ def dev(
     python: Sequence[str] = (),
     slow: int | None = None,
 ) -> Iterator[Dev]:
-    """Run the command; `python` starts it and its servers instead of the forking interpreter.
+    """Run the command. `python` starts it and its servers instead of the forking interpreter.
 
     It warns after `slow` seconds that a server has not started.
     """

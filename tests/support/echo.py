@@ -1,4 +1,4 @@
-"""Handlers that return their arguments, and text that is difficult for generated code."""
+"""Handlers that return their arguments, and strings that are difficult for generated code."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python tests/support/evidence.py
 
-Reports each row with missing tests, without a test or a reason, or with a wrong number.
+Reports each row that refers to a missing test, has neither a test nor a reason, or has a wrong number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WHY = re.compile(r"none: \w+ \w+ \w+")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table whose last column is `test`: its line, the table's columns, and its cells."""
+    """A row in a table whose last column is `test`: its line, the table's columns, and its cells."""
 
     line: int
     columns: Sequence[str]
@@ -45,7 +45,7 @@ def rows(text: str) -> Iterator[Row]:
 
 
 def faults(text: str) -> Iterator[str]:
-    """Return the faults in a page with their lines."""
+    """Return the faults on a page, with their lines."""
     number = 0
     for row in rows(text):
         if len(row.cells) != len(row.columns):
@@ -73,14 +73,14 @@ def _shown(cell: str) -> Iterator[str]:
 
 @cache
 def _tests(file: str) -> frozenset[str]:
-    """Return the names of the tests in a file."""
+    """Return the test names in a file."""
     path = ROOT / file
     text = path.read_text("utf-8") if path.is_file() else ""
     return frozenset(re.findall(r"^(?:async )?def (test_\w+)\(", text, re.MULTILINE))
 
 
 def _cells(line: str) -> Sequence[str]:
-    """Return the cells of a table's line, or an empty list for other lines."""
+    """Return the cells in a table line, or an empty list for other lines."""
     if not line.startswith("|"):
         return ()
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:].removesuffix("|"))]

@@ -1,4 +1,4 @@
-"""HTTP APIs in a thread that answer as scripted, and record their requests."""
+"""HTTP APIs in a thread that send scripted responses and record requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Asked:
 
 @dataclass
 class FakeApi:
-    """The server: `url` is its base URL, `asked` has the requests so far, and `answer` makes the response."""
+    """The server: `url` is its base URL, `asked` contains the requests so far, and `answer` makes the response."""
 
     url: str
     answer: Callable[[Asked], Answer]

@@ -35,7 +35,7 @@ class FakeRedis:
     """The proxy.
 
     Attributes:
-        state: How it currently answers.
+        state: How it currently responds.
         heard: The commands received in a failing state.
     """
 
@@ -45,7 +45,7 @@ class FakeRedis:
     _links: set[asyncio.StreamWriter] = field(default_factory=set[asyncio.StreamWriter])
 
     def become(self, state: str) -> None:
-        """Change the state; a server that stops closes its connections."""
+        """Change the state. A server that stops closes its connections."""
         self.state = state
         self.heard.clear()
         if state == STOPPED:
@@ -85,7 +85,7 @@ async def _pass(real: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Non
 
 
 async def _command(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    """Return the name of a command, and all its bytes."""
+    """Return a command's name and all its bytes."""
     head = await reader.readuntil(b"\r\n")
     raw, name = head, b""
     for number in range(int(head[1:])):

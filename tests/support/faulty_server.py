@@ -1,4 +1,4 @@
-"""An MCP server over stdio whose tools each have one fault, with the SDK's low-level server.
+"""A stdio MCP server in which each tool has one fault, with the SDK's low-level server.
 
 `python faulty_server.py [TOOL …]` serves all tools, or only the named tools.
 """

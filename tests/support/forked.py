@@ -77,7 +77,9 @@ _INSTALLED = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").sp
 
 
 def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Return a command's output and exit status; `env` extends the environment and requires a separate interpreter.
+    """Run a command. Return its output and exit status.
+
+    `env` extends the environment and requires a separate interpreter.
 
     Commands that do not serve and do not read standard input run in this process.
     """
@@ -131,16 +133,16 @@ def _redirected(out: IO[str], err: IO[str]) -> Iterator[None]:
 
 
 def python(argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), **env: str) -> subprocess.CompletedProcess[str]:
-    """Return the output and exit status of `python` with `-m MODULE` or `-c PROGRAM` and arguments.
+    """Run `python` with `-m MODULE` or `-c PROGRAM` and arguments. Return its output and exit status.
 
-    `path` is its PYTHONPATH, and `env` extends the environment. Variables that the interpreter reads at its start (hash
+    `path` is its PYTHONPATH, and `env` extends the environment. Variables that the interpreter reads at startup (hash
     seed, UTF-8 mode) have no effect.
     """
     return _python_done(argv, cwd, {**os.environ, **env, "PYTHONPATH": os.pathsep.join(map(str, path))}, *_OURS)
 
 
 def python_with(argv: Sequence[str], cwd: Path, path: Path) -> subprocess.CompletedProcess[str]:
-    """Run `python` with the stubwright, or its runtime, in a folder; only third-party modules are preloaded."""
+    """Run `python` with the stubwright or runtime in a folder. Only third-party modules are preloaded."""
     return _python_done(argv, cwd, {**os.environ, "PYTHONPATH": str(path)})
 
 
@@ -154,12 +156,12 @@ def _python_done(
 
 
 def interpreter() -> list[str]:
-    """Return the beginning of a command in place of `sys.executable`; `-m MODULE`, `-c PROGRAM` or a file follows."""
+    """Return a command prefix that replaces `sys.executable`, to be followed by `-m MODULE`, `-c PROGRAM` or a file."""
     return [sys.executable] if WHOLE else [sys.executable, "-S", "-E", standin.__file__, _parent(*_OURS)]
 
 
 def interpreter_in(folder: Path) -> Path:
-    """Write the same command as a program in a folder; it is `sys.executable` in its processes."""
+    """Write the same command as a program to a folder. It is `sys.executable` in its processes."""
     program = folder / "python"
     program.write_text(f'#!/bin/sh\n{_EXECUTABLE}="$0" exec {shlex.join(interpreter())} "$@"\n')
     program.chmod(0o755)
@@ -183,7 +185,7 @@ _ending = ExitStack()
 
 
 def begin() -> None:
-    """Create the folder of the parents, which end with this process or with `close`."""
+    """Create the folder for the parents, which stop with this process or on `close`."""
     folder = _ending.enter_context(tempfile.TemporaryDirectory())
     os.environ[_PARENTS] = folder
     alive = Path(folder, "alive")
@@ -193,7 +195,7 @@ def begin() -> None:
 
 
 def close() -> None:
-    """End the parents."""
+    """Stop the parents."""
     _ending.close()
     for process in _started:
         process.wait()
@@ -216,7 +218,7 @@ def _parent(*packages: str) -> str:
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input is closed."""
     for package in map(import_module, sys.argv[2:]):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
@@ -270,14 +272,14 @@ def _serve(listening: socket.socket) -> None:
 
 
 def _read(link: socket.socket) -> bytes:
-    """Return the number of a signal to forward; `None` if the client has disconnected."""
+    """Return the number of a signal to forward, or `None` if the client has disconnected."""
     with suppress(ConnectionResetError):
         return link.recv(1)
     return b""
 
 
 def _tell_ends(links: dict[int, socket.socket]) -> None:
-    """Send the statuses of ended commands to their clients."""
+    """Send the statuses of finished commands to their clients."""
     with suppress(ChildProcessError):
         while (child := os.waitpid(-1, os.WNOHANG))[0]:
             with links.pop(child[0]) as link, suppress(BrokenPipeError):
@@ -285,7 +287,7 @@ def _tell_ends(links: dict[int, socket.socket]) -> None:
 
 
 def _command(files: list[int], numbers: list[int], command: list[str], cwd: str, env: dict[str, str]) -> NoReturn:
-    """Run the process of a command."""
+    """Run a command's process."""
     try:
         os.chdir(cwd)
         os.environ.clear()
@@ -296,7 +298,7 @@ def _command(files: list[int], numbers: list[int], command: list[str], cwd: str,
         for file, number in zip(aside, numbers, strict=True):
             os.dup2(file, number)
             os.close(file)
-        # Retained until the end, as an interpreter retains its streams.
+        # Kept open until exit, like an interpreter's streams.
         streams = (
             os.fdopen(0, closefd=False),
             os.fdopen(1, "w", buffering=1, closefd=False),
@@ -309,10 +311,10 @@ def _command(files: list[int], numbers: list[int], command: list[str], cwd: str,
             sys.argv = command
             import_module("stubwright.cli").main()
         status = _python(*command[1:])
-        logging.shutdown()  # as an interpreter does at its end; a thread may still write the log
+        logging.shutdown()  # as an interpreter does at exit; a thread may still write the log
         sys.stdout.flush()
         os._exit(status)
-    except BaseException:  # noqa: BLE001 - as an interpreter does at its end
+    except BaseException:  # noqa: BLE001 - as an interpreter does at exit
         traceback.print_exc()
         sys.stderr.flush()
     finally:

@@ -1,4 +1,4 @@
-"""Texts with a format, texts that their types cannot represent, and schemas with a format at each place of a type."""
+"""Strings with a format, strings that their types cannot represent, and schemas with a format at each location of a type."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def schema_of(form: str) -> dict[str, Any]:
 
 
 def places(text: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema with a text's schema at each place that can have a type."""
+    """Return a schema with a string's schema at each location that can have a type."""
     thing = {"type": "object", "properties": {"x": text, "kind": {"const": "thing"}}, "required": ["kind"]}
     other = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "array", "items": text}}}
     return {
@@ -87,7 +87,7 @@ def places(text: dict[str, Any]) -> dict[str, Any]:
 
 
 def instance(text: str) -> dict[str, Any]:
-    """Return an object with a text at each of these places."""
+    """Return an object with a string at each of these locations."""
     thing = {"kind": "thing", "x": text}
     return {
         "plain": text,

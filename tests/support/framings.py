@@ -1,4 +1,4 @@
-"""Requests whose end a lenient reader finds elsewhere (RFC 9112, 11.2), and two readers: a strict one, and uvicorn."""
+"""Requests that a lenient reader delimits differently (RFC 9112, 11.2), and two readers: a strict one, and uvicorn."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ CUTS = range(6)
 
 
 def cut(data: bytes, way: int) -> list[bytes]:
-    """Return the bytes of a request in pieces, in one of six ways."""
+    """Cut a request's bytes into pieces, in one of six ways."""
     end = max(data.find(b"\r\n\r\n"), 1)
     places = ([], [data.find(b"\r\n") + 1], [len(data) // 2], [end + 1], [end + 3], [end + 4, end + 6])[way]
     edges = [0, *(place for place in places if place < len(data)), len(data)]
@@ -151,7 +151,7 @@ def read_strictly(data: bytes) -> Reading:
 
 
 def _find_size(fields: Sequence[tuple[bytes, bytes]], rest: bytes) -> int | None:
-    """Return the bytes of a body; `None` if they are unclear."""
+    """Return a body's length in bytes, or `None` if it is ambiguous."""
     framings = [field for field in fields if field[0] in (b"content-length", b"transfer-encoding")]
     if [name for name, _ in fields].count(b"host") != 1 or len(framings) > 1:
         return None
@@ -164,7 +164,7 @@ def _find_size(fields: Sequence[tuple[bytes, bytes]], rest: bytes) -> int | None
 
 
 class _Transport(asyncio.Transport):
-    """A transport that keeps the bytes that a protocol writes."""
+    """A transport that records the bytes that a protocol writes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -181,13 +181,13 @@ class _Transport(asyncio.Transport):
         return self._is_closing
 
     def pause_reading(self) -> None:
-        """Go on: all bytes have been read."""
+        """Do nothing, since all bytes have been read."""
 
     resume_reading = pause_reading
 
 
 async def read_as_uvicorn(requests: Sequence[bytes], parser: Literal["httptools", "h11"]) -> Reading:
-    """Return how many of these requests, received one by one, plain uvicorn answers."""
+    """Return how many of these requests plain uvicorn responds to when it receives them one by one."""
     state, transport = ServerState(), _Transport()
     kind: Any = HttpToolsProtocol if parser == "httptools" else H11Protocol
     protocol = kind(config=Config(_answer, log_config=None, ws="none"), server_state=state, app_state={})
@@ -195,7 +195,7 @@ async def read_as_uvicorn(requests: Sequence[bytes], parser: Literal["httptools"
     for each in requests:
         if not transport.is_closing():
             protocol.data_received(each)
-            for _ in range(9):  # iterations of the event loop, enough for all responses
+            for _ in range(9):  # event loop iterations, enough for all responses
                 await asyncio.sleep(0)
     protocol.connection_lost(None)
     is_refused = b"Invalid HTTP request received." in transport.written
@@ -211,5 +211,5 @@ async def _answer(_scope: Any, receive: Any, send: Any) -> None:
 
 
 def find_statuses(answers: bytes) -> list[int]:
-    """Return the statuses of some answers, without 100 (Continue)."""
+    """Return the response statuses, without 100 (Continue)."""
     return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", answers) if status != b"100"]

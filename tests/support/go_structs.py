@@ -1,4 +1,4 @@
-"""An example emitter for another language: writes Go structs of a server's tools from its `manifest.json`.
+"""An example emitter for another language: writes Go structs for a server's tools from its `manifest.json`.
 
 python go_structs.py generated/weather_mcp/manifest.json
 """
@@ -16,7 +16,7 @@ _SCALARS = {"string": "string", "integer": "int64", "number": "float64", "boolea
 
 
 def write(manifest: dict[str, Any]) -> str:
-    """Return a Go file with a struct for the arguments and for the result of each tool."""
+    """Return a Go file with a struct for each tool's arguments and result."""
     if manifest["stubwright"] != 1:
         raise ValueError(f"version {manifest['stubwright']} of manifest.json is unknown")
     lines = [f"package {re.sub(r'[^a-z0-9]', '', manifest['server']['name'].lower())}"]
@@ -40,7 +40,7 @@ def list_tools(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def write_type(schema: Any, root: dict[str, Any], inside: frozenset[str] = frozenset()) -> str:
-    """Return the Go type of a schema; `any` for recursive schemas and for types that Go lacks."""
+    """Return a schema's Go type, which is `any` for recursive schemas and types that Go lacks."""
     match schema:
         case {"$ref": str(reference)} if reference.startswith("#/$defs/") and reference not in inside:
             return write_type(root["$defs"][reference.removeprefix("#/$defs/")], root, inside | {reference})

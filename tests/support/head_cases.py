@@ -171,7 +171,7 @@ def settings() -> Iterator[Setting]:
 
 
 def changes(setting: Setting) -> Iterator[tuple[str, Changes]]:
-    """Yield the named changes of a request. Rare settings have only single changes."""
+    """Yield the named changes to a request. Rare settings have only single changes."""
     yield "as usual", {}
     if setting.method in RARE or setting.revision in RARE_REVISIONS or setting.session in RARE_SESSIONS:
         return
@@ -184,7 +184,7 @@ def changes(setting: Setting) -> Iterator[tuple[str, Changes]]:
 
 
 def message_of(setting: Setting) -> dict[str, Any]:
-    """Return a valid message for these headers; without a session, it opens a session."""
+    """Return a valid message for these headers. It opens a session if there is none."""
     named = next(iter(setting.revision), "2025-06-18")
     if is_stateless(setting.revision):
         message = request(1, "tools/list", {}, stateless=True)
@@ -200,7 +200,7 @@ def is_stateless(revision: Sequence[str]) -> bool:
 
 
 def headers_of(setting: Setting, change: Changes, session: str) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a request, with the id of an existing session."""
+    """Return a request's headers, with an existing session's ID."""
     named: dict[str, Sequence[str]] = {
         **USUAL,
         "mcp-protocol-version": setting.revision,
@@ -249,7 +249,7 @@ def error_text(error: Mapping[str, Any]) -> str:
 
 
 async def ask(app: Any, method: str, headers: Headers, body: bytes) -> Answer:
-    """Send a request, and disconnect when a stream begins."""
+    """Send a request, and disconnect when a stream starts."""
     messages = [{"type": "http.request", "body": body, "more_body": False}]
     left = asyncio.Event()
     sent: list[Any] = []
@@ -289,7 +289,7 @@ async def ask(app: Any, method: str, headers: Headers, body: bytes) -> Answer:
 
 
 async def open_session(app: Any) -> str:
-    """Initialize, and return the id of the session."""
+    """Initialize, and return the session ID."""
     headers = encoded({**USUAL, "mcp-protocol-version": ["2025-06-18"]})
     answer = await ask(app, "POST", headers, json.dumps(handshake("2025-06-18")).encode())
     session = answer.headers["mcp-session-id"]

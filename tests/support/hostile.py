@@ -1,9 +1,9 @@
-"""A server with scripted bytes as responses, over stdio and over HTTP, in two eras of the protocol.
+"""A server with scripted bytes as responses, over stdio and over HTTP, in two protocol eras.
 
     python hostile.py ERA METHOD SAID
 
-Over stdio, this program answers the requests of one method with the current bytes of a file; over HTTP, `listen`
-serves in a thread. `$ID` in the bytes is the number of the request. All other methods get valid responses.
+Over stdio, this program responds to requests for one method with a file's current bytes. Over HTTP, `listen` serves in
+a thread. `$ID` in the bytes is the request ID. All other methods get valid responses.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OFFERS: Final[dict[str, Any]] = {"tools": {}, "resources": {}, "prompts": {}, "
 
 
 def opening(era: str, method: str) -> dict[str, Any] | None:
-    """Return the valid result of a method that opens a connection; `None` for other methods and other eras."""
+    """Return the valid result of a method that opens a connection, or `None` for other methods and eras."""
     if method == "initialize" and era == HANDSHAKE:
         return {"protocolVersion": HANDSHAKE, "capabilities": _OFFERS, "serverInfo": _INFO}
     if method == "server/discover" and era == STATELESS:
@@ -60,7 +60,7 @@ def refusal(number: Any) -> bytes:
 
 
 def fill_id(template: bytes, number: Any) -> bytes:
-    """Return the bytes with the number of the request."""
+    """Insert the request ID into the bytes."""
     return template.replace(b"$ID", json.dumps(number).encode())
 
 
@@ -133,7 +133,7 @@ class _Listener(ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def listen(era: str, answer: Callable[[str, Any], Said | None]) -> Iterator[tuple[str, list[Any]]]:
-    """Serve on a free port; yield the URL and the received messages."""
+    """Serve on a free port. Yield the URL and the received messages."""
     listener = _Listener(("127.0.0.1", 0), _Handler)
     listener.era, listener.answer, listener.seen = era, answer, []
     thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -147,7 +147,7 @@ def listen(era: str, answer: Callable[[str, Any], Said | None]) -> Iterator[tupl
 
 
 def events(charset: str = "") -> dict[str, str]:
-    """Return the headers of an event stream."""
+    """Return the headers for an event stream."""
     return {"Content-Type": f"text/event-stream{charset}"}
 
 
@@ -186,7 +186,7 @@ class Attacker:
 
 
 def main() -> None:
-    """Answer on standard output until standard input is closed."""
+    """Respond on standard output until standard input is closed."""
     era, attacked, said = sys.argv[1:]
     out = sys.stdout.buffer
     for line in sys.stdin.buffer:

@@ -1,4 +1,4 @@
-"""Statements that must not change data, use many resources or access files, and the outcome of each."""
+"""Statements that must not change data, use many resources or access files, with each one's outcome."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Statement:
     """A statement.
 
     Attributes:
-        sql: Its text; `{folder}` is a writable folder.
-        says: A part of the error message, if it is rejected.
+        sql: Its text. `{folder}` is a writable folder.
+        says: Part of the error message, if it is rejected.
         rows: Its rows, if it is accepted.
     """
 
@@ -71,7 +71,7 @@ HOSTILE: Final = (
     Statement("SELECT writefile('{folder}/out', 'x')", "no such function: writefile"),
     Statement("SELECT * FROM dbstat", BROKEN),
     Statement("SELECT * FROM sqlite_dbpage", BROKEN),
-    # Texts that look like another statement.
+    # Strings that look like another statement.
     Statement("SELECT 1; DROP TABLE book", "one statement at a time"),
     Statement("SELECT 1 /* ; DROP TABLE book */ -- ; DROP TABLE book", rows=[[1]]),
     Statement("/* SELECT */ DELETE /* SELECT */ FROM book", REFUSED),

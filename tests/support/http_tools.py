@@ -1,4 +1,4 @@
-"""Generated packages whose tools call a fake API."""
+"""Generated packages with tools that call a fake API."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from packages import generate, imported, manifest, tool
 
 @dataclass
 class Running:
-    """A generated package whose tools call a fake API."""
+    """A generated package with tools that call a fake API."""
 
     package: ModuleType
     api: FakeApi
 
     def call(self, name: str, handlers: object = None, **arguments: Any) -> Any:
-        """Return the result of a tool, with any arguments."""
+        """Call a tool with any arguments, and return the result."""
 
         async def go() -> Any:
             server = self.package.build_server(handlers)
@@ -32,7 +32,7 @@ class Running:
         return asyncio.run(go())
 
     def schemas(self) -> dict[str, Any]:
-        """Return the listed input schemas by tool."""
+        """Return the listed input schemas, by tool."""
 
         async def go() -> dict[str, Any]:
             async with self.package.SampleClient.connect(self.package.build_server()) as client:

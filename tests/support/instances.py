@@ -109,7 +109,7 @@ def draw(schema: Json, seed: str, count: int) -> Iterator[Json]:
 
 
 def valid(schema: Json, seed: str, count: int, *, exact: bool = False) -> list[Json]:
-    """Return the valid instances of `count` attempts, by jsonschema-rs; `exact` as in `python: {formats: strict}`."""
+    """Return the valid instances among `count` attempts, by jsonschema-rs. `exact` is `python: {formats: strict}`."""
     try:
         validator = compile_schema(schema, formats=False, exact=exact)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
@@ -118,7 +118,7 @@ def valid(schema: Json, seed: str, count: int, *, exact: bool = False) -> list[J
 
 
 def same(one: Json, two: Json) -> bool:
-    """Return whether two JSON values are equal: numbers by value, and `true` differs from 1."""
+    """Return whether two JSON values are equal. Numbers are compared by value, and `true` differs from 1."""
     if isinstance(one, bool) or isinstance(two, bool):
         return one is two
     if isinstance(one, int | float) and isinstance(two, int | float):
@@ -295,7 +295,7 @@ CHOICES = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "i
 
 
 def matching(pattern: str, chance: random.Random, length: int = 0) -> str:
-    """Return a text of this length that is likely to match a regular expression."""
+    """Return a string of this length that probably matches a regular expression."""
     tree = _parsed(pattern)
     return "".join(_texts(tree, chance, length)) if tree is not None else chance.choice(STRINGS)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """A reader of texts by path."""
+    """A reader for in-memory texts, by path."""
 
     def __init__(self, **texts: str) -> None:
         self._texts = {path: textwrap.dedent(text) for path, text in texts.items()}
@@ -30,7 +30,7 @@ class Files:
         return sorted(fnmatch.filter(self._texts, f"{folder}/{pattern}" if folder else pattern))
 
     def is_within(self, path: str, folder: str) -> bool:
-        """Return whether a path begins with a folder; there are no links to resolve."""
+        """Return whether a path starts with a folder. There are no links to resolve."""
         return path.startswith(folder)
 
 

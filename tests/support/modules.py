@@ -48,7 +48,7 @@ def tool(
 
 
 def root(made: datamodel.ModelModule, role: ClassRole = "input") -> str:
-    """Return the class name of a whole input, output or other role."""
+    """Return the class name for a whole input, output or other role."""
     return next(each.name for each in made.classes if each.is_root and role in each.roles)
 
 
@@ -72,13 +72,13 @@ def made(
     rich: bool = False,
     exact: bool = False,
 ) -> tuple[datamodel.ModelModule, ModuleType]:
-    """Return the module of one tool, loaded; `rich` as in `python: {formats: rich}`, `exact` as in `strict`."""
+    """Load the module for one tool. `rich` is `python: {formats: rich}`, and `exact` is `strict`."""
     module = datamodel.make_modules([tool(name, arguments, result, rich=rich or exact, exact=exact)])[0]
     return module, load(module, name)
 
 
 def make_modules(tools: Iterable[ir.Tool]) -> Iterator[tuple[datamodel.ModelModule, ModuleType]]:
-    """Return the modules of many tools; some are rendered together, like the tools of a package."""
+    """Return the modules for many tools. Some are rendered together, like a package's tools."""
     waiting = iter(tools)
     while some := [*itertools.islice(waiting, _TOGETHER)]:
         for each, module in zip(some, datamodel.make_modules(some), strict=True):

@@ -21,12 +21,12 @@ _CONTENT_TEST: Final = "tests/runtime/server/test_server_content.py::test_whatev
 _SPELLING_TEST: Final = "tests/runtime/server/test_server_offers.py::test_a_cursor_is_spelled_as_it_was_given"
 _CURSOR_TEST: Final = "tests/runtime/server/test_server.py::test_a_cursor_that_was_never_given"
 _ANNOTATIONS: Final = "        annotations=_annotations(audience, priority, last_modified),\n"
-_FAILED: Final = 1  # pytest's exit status for failed tests; any other failure is not a verdict
+_FAILED: Final = 1  # pytest's exit status for failed tests, since any other failure is not a verdict
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """An edit of the runtime: after `start`, `old` becomes `new`, and `test` must fail.
+    """An edit to the runtime: after `start`, `old` becomes `new`, and `test` must fail.
 
     `row` is the row's number, or `None` for a rule of the specification without a row.
     """
@@ -393,7 +393,7 @@ def survives(mutant: Mutant) -> bool:
     """Return whether its test still passes. Raises RuntimeError if the test cannot run."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder, "stubwright_runtime")
-        # Include bytecode, except for temporary files of other tests.
+        # Include bytecode, but not other tests' temporary files.
         shutil.copytree(ROOT / "runtime/stubwright_runtime", package, ignore=shutil.ignore_patterns("*.pyc.*"))
         path = package / mutant.path
         Path(cache_from_source(path)).unlink(missing_ok=True)
@@ -406,7 +406,7 @@ def survives(mutant: Mutant) -> bool:
 
 
 def main(rows: list[str]) -> int:
-    """Break the named rows, or all rows; print a line for each, and return 1 if a mutant survives."""
+    """Break the named rows, or all rows. Print a line for each, and return 1 if a mutant survives."""
     alive = 0
     for mutant in MUTANTS:
         if rows and str(mutant.row) not in rows:

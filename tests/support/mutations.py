@@ -1,4 +1,4 @@
-"""Broken documents: any value replaced by a value of any type, or by text that is difficult for paths and names."""
+"""Broken documents: any value replaced with a value of any type, or with text that is difficult for paths and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages with one odd value, by rule: each place of each request is omitted, changed and extended."""
+"""Messages with one odd value, by rule: each part of each request is omitted, changed and extended."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Case:
 
 
 def odd_requests(*, stateless: bool) -> Iterator[tuple[str, list[Case]]]:
-    """Return each request of an era with its odd variants; the first is the valid request."""
+    """Return each request in an era with its odd variants. The first is the valid request."""
     requests = [request(1, method, params, stateless=stateless) for method, params in REQUESTS]
     for message in requests:
         params = {key: value for key, value in message.get("params", {}).items() if key != "_meta"}
@@ -188,7 +188,7 @@ def _one(answer: Any) -> str:
 
 
 def group_cases(outcomes: Mapping[str, str]) -> str:
-    """Group the cases of a request by outcome, as in a file."""
+    """Group a request's cases by outcome, as in a file."""
     names: dict[str, list[str]] = {}
     for name, said in outcomes.items():
         names.setdefault(said, []).append(name)

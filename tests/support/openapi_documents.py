@@ -27,7 +27,7 @@ HERE = Path(__file__).parents[1] / "openapi"
 def imported(
     folder: Path, document: Mapping[str, Any], selection: Selection | None = None, options: Options | None = None
 ) -> ImportResult:
-    """Import a document; it has a default title and version, and needs no credentials."""
+    """Import a document with a default title and version, without credentials."""
     whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, "security": [], **document}
     path = folder / "document.json"
     path.write_text(json.dumps(whole))
@@ -65,7 +65,7 @@ def build(document: Path, folder: Path, *options: str) -> str:
 
 @contextmanager
 def client(folder: Path, package: str, stem: str, **environment: str) -> Iterator[Any]:
-    """Run `python -m PACKAGE` without handlers; yield a function that calls a method of its typed client."""
+    """Run `python -m PACKAGE` without handlers. Yield a function that calls a method on its typed client."""
     generated = folder / "generated"
     env = [f"{name}={value}" for name, value in {"PYTHONPATH": str(generated), **environment}.items()]
     command = ["env", *env, *forked.interpreter(), "-m", package]

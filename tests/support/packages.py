@@ -34,7 +34,7 @@ def tool(name: str, properties: Mapping[str, Any] | None = None, **more: Any) ->
 
 
 def check(folder: Path, value: Mapping[str, Any]) -> list[Diagnostic]:
-    """Return the diagnostics of a manifest."""
+    """Return a manifest's diagnostics."""
     path = folder / "manifest.json"
     path.write_text(json.dumps(value))
     return list(pipeline.compile_manifest(str(path), disk.Disk(), "manifest.json").diagnostics)

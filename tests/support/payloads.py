@@ -1,7 +1,7 @@
-"""Injection texts, and all places of a manifest that may have text.
+"""Injection strings, and all locations in a manifest that can contain text.
 
-The places come from the manifest's JSON Schema and, below a schema, from the meta-schema of 2020-12: each string, and
-each key that authors choose. `BASE` has a value at each place; `places` finds them.
+The locations come from the manifest's JSON Schema and, below a schema, from the meta-schema of 2020-12: each string,
+and each key that authors choose. `BASE` has a value at each location, and `places` finds them.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A string in the base manifest: `kind` is a value or a key, `rule` is its place in the grammar."""
+    """A string in the base manifest. `kind` is value or key, and `rule` is its location in the grammar."""
 
     rule: tuple[str, ...]
     pointer: tuple[Step, ...]
@@ -336,17 +336,17 @@ class Place:
 
 
 def declared() -> set[tuple[str, ...]]:
-    """Return all places of the grammar."""
+    """Return all locations in the grammar."""
     return {*_declared(SCHEMA, ())}
 
 
 def places(value: Json) -> list[Place]:
-    """Return all places of a manifest that have a value."""
+    """Return all locations in a manifest that have a value."""
     return [*_places(SCHEMA, value, (), ())]
 
 
 def replace_texts(value: Json, at: Mapping[Place, str]) -> Json:
-    """Return a copy of a manifest with other texts at some places."""
+    """Return a copy of a manifest with other strings at some locations."""
     made = pickle.loads(pickle.dumps(value))  # `copy.deepcopy` takes five times as long
     # Keys last and bottom-up, so that pointers stay valid.
     for place in sorted(at, key=lambda place: (place.kind == "key", -len(place.pointer))):

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests, on a free port; its data is deleted when it stops."""
+"""A real PostgreSQL server for tests, on a free port. Its data is deleted when it stops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROGRAMS: Final = ("initdb", "postgres", "pg_isready")
 
 @contextmanager
 def run_postgres() -> Iterator[Mapping[str, str]]:
-    """Run a server during a block; yield libpq's environment variables with its address."""
+    """Run a server during a block. Yield libpq's environment variables with its address."""
     programs = [_find(name) for name in _PROGRAMS]
     if None in programs:
         pytest.skip(f"PostgreSQL is not installed ({', '.join(_PROGRAMS)})")

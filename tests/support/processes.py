@@ -50,7 +50,7 @@ def start_process(
 
 
 def mark_run() -> str:
-    """Set an environment variable that all processes of this pytest run inherit, and return its text."""
+    """Set an environment variable that all processes in this pytest run inherit, and return its value."""
     os.environ.setdefault(_MARK, f"{os.getpid()}-{time.time_ns()}")
     return f"{_MARK}={os.environ[_MARK]}"
 
@@ -85,7 +85,7 @@ def _is_new_orphan(folder: Path, mark: str) -> bool:
 
 
 def list_left(mark: str, patience: float) -> list[str]:
-    """Return the command lines of the processes that still run some seconds after a run."""
+    """Return the command lines of processes that are still running a few seconds after a run."""
     end = time.monotonic() + patience
     while (left := list_marked(mark)) and time.monotonic() < end:
         time.sleep(0.1)
@@ -93,7 +93,7 @@ def list_left(mark: str, patience: float) -> list[str]:
 
 
 def is_alive(process: int) -> bool:
-    """Return whether a process runs. An ended process keeps its id until its parent reads the status."""
+    """Return whether a process is running. An exited process keeps its ID until its parent reads the status."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -103,7 +103,7 @@ def is_alive(process: int) -> bool:
 
 
 def await_end(process: int, patience: float = 10) -> None:
-    """Wait until a process has ended, which the system reports with a delay."""
+    """Wait until a process has exited, which the system reports with a delay."""
     end = time.monotonic() + patience
     while is_alive(process):
         assert time.monotonic() < end, f"the process {process} still runs"

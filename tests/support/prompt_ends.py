@@ -1,4 +1,4 @@
-"""Shuts down in-process servers immediately, in files that use the fixture."""
+"""Shuts down in-process servers immediately in files that use the fixture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOK = 0.01
 
 
 class _PromptAsyncio:
-    """uvicorn's view of `asyncio`, with shorter sleeps; uvicorn checks for a shutdown ten times per second."""
+    """uvicorn's view of `asyncio`, with shorter sleeps. uvicorn checks for a shutdown ten times per second."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)

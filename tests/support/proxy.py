@@ -1,6 +1,6 @@
 """Runs HAProxy with the configuration of `examples/deploy/` on a free port, in front of local servers.
 
-CI does not install HAProxy; tests that need it are skipped without it.
+CI does not install HAProxy, so tests that need it are skipped there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def configuration(text: str, port: int, servers: Sequence[int]) -> str:
 
 @contextmanager
 def run_proxy(file: Path, servers: Sequence[int], folder: Path) -> Iterator[str]:
-    """Run a proxy in front of these servers during a block; yield its URL."""
+    """Run a proxy in front of these servers during a block. Yield its URL."""
     if shutil.which(PROGRAM) is None:
         pytest.skip(f"{PROGRAM} is not installed")
     with socket.socket() as free:

@@ -40,7 +40,7 @@ _SERVER: Final = PACKAGES[1] / "server"
 
 
 def list_risen(table: Counts, counts: Counts) -> list[str]:
-    """Return a sentence for each number that is higher than in its table; what the table lacks counts as zero."""
+    """Return a sentence for each number that is higher than in its table. A missing entry counts as zero."""
     return [
         f"{name}: {count}, which was {table.get(name, 0)}"
         for name, count in sorted(counts.items())
@@ -55,7 +55,7 @@ def load_table(name: str) -> Counts:
 
 
 def count_voice(folder: Path) -> Counts:
-    """Return how often the patterns of `voice` occur, by file."""
+    """Count the occurrences of `voice` patterns, by file."""
     counts = {
         _name(path): voice.count_patterns(path)
         for path in folder.rglob("*.py")
@@ -112,7 +112,7 @@ ORDER: Final = (
 
 
 def count_upward_imports(server: Path = _SERVER) -> Counts:
-    """Return how many modules of the server import one from a higher room, anywhere in a module, by pair of rooms."""
+    """Count the server modules that import a module from a higher room, anywhere in the module, by pair of rooms."""
     counts: Counter[str] = Counter()
     for path in server.rglob("*.py"):
         room = _find_room(path, server)

@@ -26,7 +26,7 @@ class RedisServer:
     """A Redis server."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        """Set the folder of its data, without starting it."""
+        """Set the data folder, without starting the server."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -40,7 +40,7 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start it, and wait until it responds."""
         command = [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder), *self._options]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         end = time.monotonic() + PATIENCE
@@ -50,7 +50,7 @@ class RedisServer:
             time.sleep(0.02)
 
     def stop(self, *, kill: bool = False) -> None:
-        """Stop it; `kill` sends SIGKILL."""
+        """Stop it. `kill` sends SIGKILL."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
             self._process.wait(PATIENCE)
@@ -67,7 +67,7 @@ class RedisServer:
 
 @contextmanager
 def run_redis(folder: Path, *options: str) -> Iterator[RedisServer]:
-    """Run a server during a block; it does not persist data unless the options enable that."""
+    """Run a server during a block. It does not persist data unless the options enable that."""
     if shutil.which(PROGRAM) is None:
         if os.environ.get("CI") == "true":
             raise FileNotFoundError(f"{PROGRAM} is not installed")

@@ -22,12 +22,12 @@ _FEW = 20  # modules
 
 _LISTED = 10
 _LONGEST_MESSAGE = 12  # lines
-_PATIENCE = 20  # seconds for the processes of a run to end
+_PATIENCE = 20  # seconds for a run's processes to exit
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Measure the CPU time of a test, and fail it if that exceeds the budget.
+    """Measure a test's CPU time, and fail the test if it exceeds the budget.
 
     Raises pytest.fail.Exception.
     """
@@ -57,7 +57,7 @@ class Reporter:
         self._mark = processes.mark_run()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Print a failure: the name of its test, its place and its message."""
+        """Print a failure: the test's name, the location and the message."""
         if report.when == "call":
             self._used[report.nodeid] = float(str(dict(report.user_properties).get("cpu", 0)))
         if report.failed:
@@ -65,14 +65,14 @@ class Reporter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail a run with processes that still run."""
+        """Fail a run that leaves processes running."""
         forked.close()
         self._left = processes.list_left(self._mark, _PATIENCE)
         if self._left and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """List the processes that still run, and the tests that used the most CPU time."""
+        """List the processes that are still running, and the tests that used the most CPU time."""
         for command in self._left:
             terminalreporter.write_line(f"ERROR: the run left a process running: {command}", red=True)
         dearest = sorted(self._used.items(), key=lambda entry: -entry[1])[:_LISTED]
@@ -90,7 +90,7 @@ class Reporter:
 
 
 def _describe_failure(report: pytest.TestReport) -> str:
-    """Return where a test failed, and the first lines of why."""
+    """Return where a test failed, and the first lines of the reason."""
     crash = getattr(report.longrepr, "reprcrash", None)
     text = f"{crash.path}:{crash.lineno}: {crash.message}" if crash else report.longreprtext
     lines = text.splitlines()

@@ -1,4 +1,4 @@
-"""Random JSON Schemas, edits of them, and instances near the edits; all from a seed.
+"""Random JSON Schemas, edits to them, and instances near the edits, all from a seed.
 
 `schema` makes an object schema. `widen` makes an edit that preserves all valid instances by construction; `edited`
 makes any edit. `aim` makes instances near the boundaries of both schemas.
@@ -158,7 +158,7 @@ def schema(chance: random.Random) -> dict[str, Json]:
 
 
 def places(root: Json, *, positive: bool) -> list[Json]:
-    """Return the object schemas in a schema; `positive` selects only covariant places."""
+    """Return the object schemas in a schema. `positive` selects only covariant locations."""
     found: list[Json] = []
 
     def walk(here: Json) -> None:
@@ -182,7 +182,7 @@ def places(root: Json, *, positive: bool) -> list[Json]:
 
 
 def refers(root: Json) -> bool:
-    """Return whether there is a reference at a place that is not covariant."""
+    """Return whether a reference occurs at a location that is not covariant."""
     good = sum("$ref" in one for one in places(root, positive=True))
     return good != sum("$ref" in one for one in places(root, positive=False))
 

@@ -1,10 +1,10 @@
-"""A server over stdio that answers from a file, however odd; tests start it as a process.
+"""A stdio server that responds from a file, however odd. Tests start it as a process.
 
     python scripted.py SERVER.json
 
 The file has for each method the result, or a list of results for successive requests. `null` sends no response. Methods
-without a result are rejected. Keys that begin with `$`: `$stdout` is printed first, `$stderr` is written first, `$pid`
-names a file for the process id, `$exit` ends the process at that method.
+without a result are rejected. Keys that start with `$`: `$stdout` is printed first, `$stderr` is written first, `$pid`
+is the path of a file for the process ID, and `$exit` exits the process at that method.
 """
 
 from __future__ import annotations

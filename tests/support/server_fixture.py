@@ -174,7 +174,7 @@ def import_package(folder: Path, name: str) -> Any:
 async def exchange(
     server: InProcessServer, revision: str, *requests: tuple[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the server's raw responses on one connection of this revision; each has `result` or `error`."""
+    """Return the server's raw responses on one connection of this revision. Each has `result` or `error`."""
     return await exchange_each(server, revision, requests)
 
 
@@ -203,7 +203,7 @@ async def exchange_each(
 
 @asynccontextmanager
 async def opened(server: InProcessServer) -> AsyncIterator[Any]:
-    """Open a connection to a server; yield functions that send a message and return the next one."""
+    """Open a connection to a server. Yield functions that send a message and return the next one."""
     received: asyncio.Queue[bytes] = asyncio.Queue()
     async with server.open_connection(received.put) as send_line:
 

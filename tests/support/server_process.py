@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Process:
-    """The server of the package `process_mcp` in a separate process."""
+    """The `process_mcp` package's server in a separate process."""
 
     def __init__(self, project: Path, *arguments: str, python: Sequence[str] = ()) -> None:
-        """Start it; `python` replaces the forking interpreter."""
+        """Start it. `python` replaces the forking interpreter."""
         command = [*(python or forked.interpreter()), "-m", "process_mcp", *arguments]
         pipe = subprocess.PIPE
         # Unbuffered, because `select` ignores lines that are already in a buffer.
@@ -70,7 +70,7 @@ class Process:
         pytest.fail(f"{text} was not logged")
 
     def end(self) -> tuple[int, str, bytes]:
-        """Return the exit status, the log, and the other output."""
+        """Wait for its exit. Return the exit status, the log, and the other output."""
         assert self.popen.stdout is not None
         assert self.popen.stderr is not None
         status = self.popen.wait(60)

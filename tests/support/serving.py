@@ -1,4 +1,4 @@
-"""Servers for tests of clients: over HTTP in a thread, and with questions to the client in either era."""
+"""Servers for client tests: over HTTP in a thread, and with questions to the client in either era."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ KINDS = ("memory", "pipe", "pipe legacy", "http", "http legacy")
 
 @asynccontextmanager
 async def reach(kind: str, handling: ScriptedServer) -> AsyncIterator[Any]:
-    """Return a client's target: the server, reached in one of these ways."""
+    """Return a client's target for the server over this transport."""
     handling.handshake = kind.endswith("legacy")
     if kind.startswith("http"):
         with serve(handling.server) as url:
@@ -142,11 +142,11 @@ async def reach(kind: str, handling: ScriptedServer) -> AsyncIterator[Any]:
 
 
 class Asked(Exception):  # noqa: N818 - not an error: the round ends with questions
-    """Ends a round with questions, from 2026-07-28 on."""
+    """Ends a round with questions, since 2026-07-28."""
 
 
 class ScriptedServer:
-    """A server with functions for the requests of some methods; they may ask the client.
+    """A server with functions for some methods' requests. They can ask the client.
 
     Attributes:
         seen: The method and the parameters of each request to such a function.
@@ -155,7 +155,7 @@ class ScriptedServer:
     """
 
     def __init__(self, **handlers: Handler) -> None:
-        """Take a function for each method, with `_` for `/` in the name."""
+        """Create a server from a function for each method, with `_` for `/` in the name."""
         self.handshake = False
         self.seen: list[tuple[str, Mapping[str, Any]]] = []
         self.capabilities: Mapping[str, Any] = {}

@@ -25,7 +25,7 @@ def make_rsa() -> Private:
 
 @dataclass(frozen=True)
 class Key:
-    """A key pair with an identifier, for one signature algorithm; `make` is called at the first use."""
+    """A key pair with an identifier, for one signature algorithm. `make` is called on first use."""
 
     kid: str | None
     algorithm: str = "RS256"
@@ -60,7 +60,7 @@ class Key:
 
 
 def claims(issuer: str, audience: str, **more: Any) -> dict[str, Any]:
-    """Return the claims of a valid access token; `None` omits a claim."""
+    """Return a valid access token's claims. `None` omits a claim."""
     now = int(time.time())
     said = {
         "iss": issuer,

@@ -1,4 +1,4 @@
-"""Python files as syntax trees, parsed once for all tests of a process."""
+"""Python files as syntax trees, parsed once for all tests in a process."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 @cache
 def read(path: Path) -> str:
-    """Return the text of a file."""
+    """Return a file's text."""
     return path.read_text("utf-8")
 
 
 @cache
 def parse(path: Path) -> ast.Module:
-    """Return the syntax tree of a file."""
+    """Return a file's syntax tree."""
     return ast.parse(read(path))
 
 
 @cache
 def walk(path: Path) -> Sequence[ast.AST]:
-    """Return all nodes of the syntax tree of a file, outer ones first."""
+    """Return all nodes in a file's syntax tree, outer ones first."""
     return tuple(ast.walk(parse(path)))

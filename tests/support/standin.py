@@ -37,7 +37,7 @@ def connect(where: str, command: Sequence[str], cwd: str, env: Mapping[str, str]
 
 
 def status(link: Link) -> int:
-    """Return the exit status of the command after its end, negative for a signal."""
+    """Wait for the command, and return its exit status, which is negative for a signal."""
     with link, link.makefile() as answer:
         return int(answer.read())
 

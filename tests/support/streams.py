@@ -45,7 +45,7 @@ class Stream:
             self._events.put_nowait(None)
 
     async def head(self) -> str:
-        """Return the status, the type, and whether it has a session; without a stream, also the body."""
+        """Return the status, the type, whether it has a session and, without a stream, the body."""
         async with asyncio.timeout(60):
             await self._begun.wait()
         assert self.response is not None
@@ -100,7 +100,7 @@ class Caller:
         self._revision = revision
 
     def send(self, method: str, message: Any = None, **more: str) -> Stream:
-        """Send a request; underscores in the names of headers become hyphens."""
+        """Send a request. Underscores in header names become hyphens."""
         headers = dict(usual(message or {"method": ""}, self._revision, self.session))
         headers |= {name.replace("_", "-"): value for name, value in more.items()}
         body = None if message is None else json.dumps(message).encode()

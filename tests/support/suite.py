@@ -27,7 +27,7 @@ DRAFTS = {
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A schema of the suite with its cases; `tool` is its tool."""
+    """A schema in the suite with its cases. `tool` is its tool."""
 
     name: str
     tool: Mapping[str, Any]
@@ -46,7 +46,7 @@ CHANGED = {
 
 
 def files(corpus: Path, draft: str, pattern: str = "*.json") -> list[Path]:
-    """Return the suite's files of a draft, or skip the test without them. `**/*.json` includes the optional files."""
+    """Return the suite's files for a draft, or skip the test without them. `**/*.json` includes the optional files."""
     folder = corpus / "json-schema-test-suite" / "tests" / draft
     if not folder.is_dir():
         pytest.skip(f"{folder} is not here; STUBWRIGHT_CORPUS may name a corpus that has it")
@@ -54,7 +54,7 @@ def files(corpus: Path, draft: str, pattern: str = "*.json") -> list[Path]:
 
 
 def groups(corpus: Path, draft: str) -> Iterator[Group]:
-    """Return all required groups of a draft."""
+    """Return all required groups for a draft."""
     for path in files(corpus, draft):
         for index, group in enumerate(json.loads(path.read_text("utf-8"))):
             yield make_tool(f"{path.stem}_{index}", path.stem, group, DRAFTS[draft])
@@ -74,7 +74,7 @@ def borrow_groups(corpus: Path, draft: str) -> Iterator[Group]:
 
 
 def says_the_same(schema: Any, draft: str) -> bool:
-    """Return whether a schema of the newer draft means the same in `draft`: both have its keywords with one meaning."""
+    """Return whether a schema in the newer draft means the same in `draft`: both define its keywords identically."""
     newer, older = DRAFTS[NEWER[draft]], DRAFTS[draft]
     if "json-schema.org" in json.dumps(schema) or not _is_valid(schema, older):
         return False

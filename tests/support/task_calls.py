@@ -1,4 +1,4 @@
-"""Calls of tools that run as tasks, over HTTP with 2026-07-28."""
+"""Calls to tools that run as tasks, over HTTP with 2026-07-28."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import httpx2
 
 
 async def asked(http: httpx2.AsyncClient, url: str, method: str, **params: Any) -> dict[str, Any]:
-    """Return the response to a request of 2026-07-28 that names a tool or a task; repeat a lost read."""
+    """Return the response to a 2026-07-28 request for a tool or a task, repeating a lost read."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -40,14 +40,14 @@ async def asked(http: httpx2.AsyncClient, url: str, method: str, **params: Any) 
 
 
 async def begun(http: httpx2.AsyncClient, url: str, name: str, number: int, seconds: float) -> str:
-    """Call a tool, and return the id of its task."""
+    """Call a tool, and return its task's ID."""
     said = await asked(http, url, "tools/call", name=name, arguments={"number": number, "seconds": seconds})
     assert said["result"]["resultType"] == "task"
     return str(said["result"]["taskId"])
 
 
 async def wait_for_end(http: httpx2.AsyncClient, url: str, task: str, patience: float = 60) -> dict[str, Any]:
-    """Wait for the end of a task, and return the task with its result."""
+    """Wait until a task has finished, and return it with its result."""
     end = time.monotonic() + patience
     while True:
         answer = await asked(http, url, "tasks/get", taskId=task)

@@ -33,7 +33,7 @@ Answer = Callable[[Message], Message]
 
 
 class Transport(Protocol):
-    """Sends messages; received messages go to the wire's `heard`."""
+    """Sends messages. Received messages go to the wire's `heard`."""
 
     async def send(self, message: Message) -> None:
         """Send a message."""
@@ -43,7 +43,7 @@ class Wire:
     """A client.
 
     Attributes:
-        notes: The notifications of the server, in order.
+        notes: The server's notifications, in order.
         asked: Its requests, in order.
         offered: The server's capabilities, after a handshake.
     """
@@ -60,7 +60,7 @@ class Wire:
         self._waiting: dict[object, asyncio.Future[Message]] = {}
 
     async def heard(self, message: Message) -> None:
-        """Process a message of the server."""
+        """Process a message from the server."""
         if "method" not in message:
             assert message["id"] in self._waiting, message
             waiting = self._waiting.pop(message["id"])
@@ -139,7 +139,7 @@ class _Memory:
 async def in_memory(
     server: InProcessServer, revision: str, capabilities: Mapping[str, Any], answer: Answer | None = None
 ) -> AsyncIterator[Wire]:
-    """Open a client of a server in this process."""
+    """Open a client for a server in this process."""
     wire = Wire(revision, capabilities, answer)
 
     async def deliver(message: bytes) -> None:
@@ -172,7 +172,7 @@ async def over_stdio(
     *,
     python: Sequence[str] = (),
 ) -> AsyncIterator[Wire]:
-    """Open a client of a server process; `python` replaces the forking interpreter."""
+    """Open a client for a server process. `python` replaces the forking interpreter."""
     wire = Wire(revision, capabilities, answer)
     process = await asyncio.create_subprocess_exec(
         *(python or forked.interpreter()),
@@ -204,7 +204,7 @@ async def over_stdio(
 
 
 class _Http:
-    """Streamable HTTP: each message is a POST; the response may be an event stream."""
+    """Streamable HTTP: each message is a POST, and the response can be an event stream."""
 
     def __init__(self, client: httpx2.AsyncClient, url: str, wire: Wire) -> None:
         self._client, self._url, self._wire = client, url, wire
@@ -254,7 +254,7 @@ async def over_http(
     answer: Answer | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Wire]:
-    """Open a client of a server over HTTP."""
+    """Open a client for a server over HTTP."""
     wire = Wire(revision, capabilities, answer)
     async with httpx2.AsyncClient(timeout=60, headers=dict(headers or {})) as client:
         transport = wire.transport = _Http(client, url, wire)

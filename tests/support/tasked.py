@@ -70,7 +70,7 @@ MANIFEST = manifest(
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    """Return the package; a test module imports this fixture by name."""
+    """Return the package. A test module imports this fixture by name."""
     folder = tmp_path_factory.mktemp("tasked")
     with imported(folder, generate(folder, MANIFEST)) as made:
         yield made
@@ -80,7 +80,7 @@ class Handlers:
     """Each tool runs its function in `does`, or returns its number.
 
     Attributes:
-        runs: The tools whose handlers began, in order.
+        runs: The tools whose handlers started, in order.
     """
 
     def __init__(self, **does: Callable[[Any, Any], Any]) -> None:
@@ -110,10 +110,10 @@ class Handlers:
 
 
 class Gate:
-    """A handler that blocks until it is released or cancelled; an `async def` or a plain `def`.
+    """A handler, `async def` or plain `def`, that blocks until it is released or cancelled.
 
     Attributes:
-        begun: Set when it began.
+        begun: Set when it has started.
         go: Releases it.
         cancelled: Set when it was cancelled.
     """
@@ -151,11 +151,11 @@ class Clock:
 
 
 def call_params(name: str, x: int = 1, **more: Any) -> Mapping[str, Any]:
-    """Return the parameters of a call."""
+    """Return a call's parameters."""
     return {"name": name, "arguments": {"x": x} if name not in ("ask", "before") else {}, **more}
 
 
 def first(result: Mapping[str, Any]) -> str:
-    """Return the text of a result."""
+    """Return a result's first text."""
     text: str = result["content"][0]["text"]
     return text

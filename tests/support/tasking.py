@@ -1,4 +1,4 @@
-"""A server for tests of clients, with one tool that is a scripted task, in both eras."""
+"""A server for client tests, with one tool that is a scripted task, in both eras."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def question(message: str = "Who?") -> dict[str, Any]:
 
 
 class _Server(Server[Any]):
-    """A server with the tasks of 2025-11-25; `offered` are its task capabilities."""
+    """A server with 2025-11-25 tasks. `offered` are its task capabilities."""
 
     offered: mcp_types.ServerTasksCapability | None = mcp_types.ServerTasksCapability(
         list=mcp_types.TasksListCapability(),

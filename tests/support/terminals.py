@@ -21,7 +21,7 @@ class Terminal:
         self.text = ""
 
     def until(self, words: str, seconds: float = 60) -> None:
-        """Wait until the terminal shows a new text."""
+        """Wait until the terminal shows new text."""
         end = time.monotonic() + seconds
         while words not in self.text:
             assert time.monotonic() < end, self.text

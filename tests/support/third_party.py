@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 
 def site(folder: Path, *names: str) -> Path:
-    """Create a folder for `sys.path` with all dependencies of some distributions, without them and stubwright.
+    """Create a folder for `sys.path` with all dependencies of the distributions, but without these and stubwright.
 
     Args:
         folder: The folder, which must not exist yet.

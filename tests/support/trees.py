@@ -1,4 +1,4 @@
-"""Schemas of trees with three kinds of nodes, and trees of any depth, for tests of growth with depth."""
+"""Schemas for trees with three kinds of nodes, and trees of any depth, for tests of growth with depth."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _loose(kind: str) -> dict[str, Any]:
 
 
 def tree(depth: int, leaf: dict[str, Any], **node: Any) -> dict[str, Any]:
-    """Return `depth` nested nodes; the last is `leaf`."""
+    """Return `depth` nested nodes. The last is `leaf`."""
     made = leaf
     for _ in range(depth - 1):
         made = {**node, "children": [made]}

@@ -1,4 +1,4 @@
-"""Random edits of any JSON Schema, one kind for each keyword of its dialect; all from a seed.
+"""Random edits to any JSON Schema, one kind for each keyword in its dialect, all from a seed.
 
 `edited` sets, changes or removes keywords anywhere in a schema. The dialect lists the keywords: `MAKERS` makes the
 values of each assertion keyword, and `SILENT` has the others.
@@ -117,7 +117,7 @@ FITTING: Mapping[str, tuple[str, ...]] = {
 
 
 def _set(here: dict[str, Json], maker: schema_edits.Maker, keywords: list[str]) -> None:
-    """Set one keyword, in half of the cases a keyword that constrains the type."""
+    """Set one keyword. In half the cases, it constrains the type."""
     fitting = [word for word in FITTING.get(str(here.get("type")), ()) if word in keywords]
     keyword = maker.chance.choice(fitting if fitting and maker.chance.random() < 0.6 else keywords)
     made = MAKERS[keyword](maker, here)
@@ -199,7 +199,7 @@ def edited(chance: random.Random, old: Json) -> Json:
     dialect = dialects.find_dialect(new) or dialects.DRAFT_2020_12
     maker = schema_edits.Maker(chance)
     maker.defs = dict(new.get("$defs") or {})
-    # `dependencies` is optional from 2019-09 on (Core, appendix C of 2020-12), so validators differ.
+    # `dependencies` is optional since 2019-09 (Core, appendix C of 2020-12), so validators differ.
     left_out = {"items"} if dialect.reference_hides_siblings else {"dependencies"}
     keywords = sorted(dialect.keywords & MAKERS.keys() - left_out)
     for _ in range(chance.choice((1, 1, 1, 2, 3))):

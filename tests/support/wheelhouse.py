@@ -1,4 +1,4 @@
-"""Builds a folder of wheels of the installed third-party distributions, so that installers do not need an index.
+"""Builds a folder of wheels for the installed third-party distributions, so that installers do not need an index.
 
 The folder is for `--find-links`. It has no wheel of stubwright or its runtime, so installers cannot find these.
 """
@@ -20,7 +20,7 @@ SKIPPED = frozenset({"INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_
 
 
 def build(folder: Path, *names: str) -> Path:
-    """Build wheels of the distributions and of all their dependencies, except our own."""
+    """Build wheels for the distributions and all their dependencies, except our own."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, here in third_party.closure(*names).items():
         if not name.startswith("stubwright"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def build(project: Path, folder: Path) -> Path:
-    """Build the wheel of a project in a folder."""
+    """Build a project's wheel in a folder."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     before = {*folder.glob("*.whl")}
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False, timeout=120)
