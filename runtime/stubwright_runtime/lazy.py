@@ -58,7 +58,7 @@ def check(package: str, api: int) -> None:
         return
     served = f"version {API}" if OLDEST == API else f"versions {OLDEST} to {API}"
     is_newer = api > API and not _is_vendored(package)
-    remedy = "install the runtime of a newer release" if is_newer else "run `stubwright generate`"
+    remedy = "upgrade the runtime" if is_newer else "run `stubwright generate`"
     raise IncompatibleRuntimeError(
         f"{package} was generated for version {api} of the interface of {_RUNTIME}; the installed one supports "
         f"{served}; {remedy}",

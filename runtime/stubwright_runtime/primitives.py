@@ -28,7 +28,7 @@ class Template:
     Attributes:
         uri: The URI template (RFC 6570).
         method: The handler method that reads its resources.
-        stem: The prefix of the names of its classes; by default the method in PascalCase.
+        stem: The prefix of its class names. By default the method in PascalCase.
         completes: The handler method for variables that the manifest does not complete.
     """
 
@@ -39,7 +39,7 @@ class Template:
     completes: str | None = None
 
     def __post_init__(self) -> None:
-        """Derive what is not given."""
+        """Set the defaults."""
         object.__setattr__(self, "stem", self.stem or make_stem(self.method))
 
     @property
@@ -55,7 +55,7 @@ class Prompt:
     Attributes:
         name: The wire name.
         method: The handler method that returns its messages. `None` if the manifest has them.
-        stem: The prefix of the names of its classes; by default the method in PascalCase.
+        stem: The prefix of its class names. By default the method in PascalCase.
         completes: The handler method for arguments that the manifest does not complete.
     """
 
@@ -66,7 +66,7 @@ class Prompt:
     completes: str | None = None
 
     def __post_init__(self) -> None:
-        """Derive what is not given."""
+        """Set the defaults."""
         object.__setattr__(self, "stem", self.stem or make_stem(self.method or ""))
 
     @property

@@ -27,8 +27,8 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("needed", "oldest", "newest", "served", "remedy"),
     [
-        (2, 1, 1, "version 1", "install the runtime of a newer release"),
-        (4, 2, 3, "versions 2 to 3", "install the runtime of a newer release"),
+        (2, 1, 1, "version 1", "upgrade the runtime"),
+        (4, 2, 3, "versions 2 to 3", "upgrade the runtime"),
         (1, 2, 3, "versions 2 to 3", "run `stubwright generate`"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Strings with a format, strings that their types cannot represent, and schemas with formats at each type's location."""
+"""Strings with a format, strings that their types cannot represent, and schemas with a format at each location."""
 
 from __future__ import annotations
 

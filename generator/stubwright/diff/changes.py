@@ -45,7 +45,7 @@ class Change:
         new: The part's location in the new manifest, if any.
         help: The reason for the impact, or a remedy.
         ignored: True if the manifest's `diff: {ignore: …}` treats it as harmless.
-        target: The only client or API that it breaks; None for all.
+        target: The only client or API that it breaks. None for all.
         words: The old and new words for models, if the impact is `words`.
         is_equal: True if both schemas provably accept the same values.
     """
@@ -106,7 +106,7 @@ def _make_table(*rows: tuple[str, Side, str]) -> dict[str, tuple[Side, str]]:
 CODES: Final = _make_table(
     ("SW501", "wire", "A description changed."),
     ("SW502", "wire", "A title, an icon, `_meta` or another descriptive field changed."),
-    ("SW503", "wire", "The order of a list changed."),
+    ("SW503", "wire", "A list's order changed."),
     ("SW504", "wire", "The server's name, version or instructions changed."),
     ("SW505", "wire", "A capability was added or removed."),
     ("SW506", "wire", "The required authorization changed."),
@@ -128,7 +128,7 @@ CODES: Final = _make_table(
     ("SW523", "wire", "The arguments that the server sets from the caller's token changed."),
     ("SW522", "wire", "The implementation behind a tool (`http`, or its API) changed."),
     ("SW524", "wire", "The kind or lifetime of a state handle, or the use of its IDs in tools, changed."),
-    ("SW525", "wire", "An alias (an old name of a tool) was added, removed or changed."),
+    ("SW525", "wire", "An alias (an old tool name) was added, removed or changed."),
     ("SW530", "wire", "An optional property was added."),
     ("SW531", "wire", "A required property was added."),
     ("SW532", "wire", "A property was removed."),

@@ -41,7 +41,7 @@ _LONGEST: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The two sides of a report.
+    """The two manifests in a report.
 
     Attributes:
         old: The name of the old manifest.

@@ -149,7 +149,7 @@ def _find_handles(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSch
 
 
 def keep_names(key: Key, keyword: str, shared: SharedSchemas) -> Json:
-    """Return a shared schema whose references use their own names below `keyword`."""
+    """Return a shared schema in which references use the schemas' own names under `keyword`."""
     schemas = shared.schemas
     if (keyword, key) not in schemas:
         outline = shared.outlines[key]
@@ -159,7 +159,7 @@ def keep_names(key: Key, keyword: str, shared: SharedSchemas) -> Json:
 
 
 def _bundle_cycle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
-    """Return the definitions that each member of a cycle bundles, and their names by pointer."""
+    """Return the definitions that each cycle member bundles, and their names by pointer."""
     first = shared.cycles[member][0]
     bundled_cycle = shared.members.get((keyword, first))
     if bundled_cycle is None:

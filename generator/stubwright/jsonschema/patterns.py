@@ -27,7 +27,7 @@ _LARGEST: Final = 20_000
 """The maximum number of parts in a string: characters and empty strings."""
 
 _WIDEST: Final = 200_000
-"""The maximum number of characters in all classes of a pattern."""
+"""The maximum number of characters in all of a pattern's classes."""
 
 _WORD: Final = string.ascii_letters + string.digits + "_"
 _PRINTABLE: Final = "".join(map(chr, range(0x20, 0x7F)))

@@ -1,4 +1,4 @@
-"""Finds the references of a schema (`$ref`, `$dynamicRef` and `$recursiveRef`) and their targets, without any I/O."""
+"""Finds the references in a schema (`$ref`, `$dynamicRef` and `$recursiveRef`) and their targets, without any I/O."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class Folder:
 
 
 def is_plain(text: bytes) -> bool:
-    """Return whether a JSON text contains no references or handles."""
+    """Return whether JSON text contains no references or handles."""
     return not any(keyword in text for keyword in _SEARCHED_KEYWORDS)
 
 

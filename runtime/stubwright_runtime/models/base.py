@@ -231,7 +231,7 @@ def _make_exact(schema: Any) -> Any:
 def _make_literal_exact(schema: Any) -> Any:
     if not any(isinstance(value, int) for value in schema["expected"]):
         return schema
-    # `True` and `1` are one key of a dict.
+    # `True` and `1` are the same dict key.
     members = {(isinstance(value, bool), value): value for value in schema["expected"]}
     expected = ", ".join(repr(value) for value in schema["expected"])
 

@@ -16,11 +16,11 @@ class Map(Root[dict[str, V]], MutableMapping[str, V], Generic[V]):
     """Base class for models of objects without fields. `root` is the dictionary."""
 
     def __getitem__(self, key: str) -> V:
-        """Return the value of a key."""
+        """Return the value for a key."""
         return self.root[key]
 
     def __setitem__(self, key: str, value: V) -> None:
-        """Set the value of a key."""
+        """Set the value for a key."""
         self.root[key] = value
 
     def __delitem__(self, key: str) -> None:
@@ -64,11 +64,11 @@ class OpenModel(Model, MutableMapping[str, V]):
         return others
 
     def __getitem__(self, key: str) -> V:
-        """Return the value of a key that is not a field."""
+        """Return the value for a key that is not a field."""
         return self._others[key]
 
     def __setitem__(self, key: str, value: V) -> None:
-        """Set the value of a key.
+        """Set the value for a key that is not a field.
 
         Raises:
             KeyError: The key is a field. Set the attribute instead.

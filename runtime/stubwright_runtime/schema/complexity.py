@@ -64,7 +64,7 @@ class Cost:
     """The cost of validating values against a schema.
 
     Attributes:
-        is_explosive: Whether validation could visit part of a value very many times.
+        is_explosive: Whether validation could visit part of a value too many times.
         is_exponential: Whether collecting all errors could do so.
     """
 
@@ -322,7 +322,7 @@ def _list_key_schemas(node: Node, key: str | None, matched: Container[str]) -> I
 
 
 def _list_index_schemas(node: Node, index: int) -> Iterator[Any]:
-    """Yield the subschemas for an item of an array."""
+    """Yield the subschemas for an array item."""
     places = _places(node)
     if index < len(places):
         yield places[index]
@@ -359,7 +359,7 @@ def _get_subschemas(node: Node, keyword: str) -> Mapping[str, Any]:
 
 
 def _places(node: Node) -> Sequence[Any]:
-    """Return the subschemas for the first items of an array."""
+    """Return the subschemas for an array's first items."""
     first: Json = node.get("prefixItems")
     items: Json = node.get("items")
     return first if isinstance(first, list) else items if isinstance(items, list) else ()

@@ -77,11 +77,11 @@ class CompiledSchema(Protocol):
         ...
 
     def iter_errors(self, instance: Any) -> Iterator[jsonschema_rs.ValidationError]:
-        """Return the errors of an instance."""
+        """Return the errors in an instance."""
         ...
 
     def evaluate(self, instance: Any) -> jsonschema_rs.Evaluation:
-        """Return the annotations and errors of an instance."""
+        """Return the annotations and errors for an instance."""
         ...
 
 
@@ -100,9 +100,9 @@ class ExactSchema:
         self._compiled.validate(make_exact_instance(instance))
 
     def iter_errors(self, instance: Any) -> Iterator[jsonschema_rs.ValidationError]:
-        """Return the errors of an instance."""
+        """Return the errors in an instance."""
         return self._compiled.iter_errors(make_exact_instance(instance))
 
     def evaluate(self, instance: Any) -> jsonschema_rs.Evaluation:
-        """Return the annotations and errors of an instance."""
+        """Return the annotations and errors for an instance."""
         return self._compiled.evaluate(make_exact_instance(instance))

@@ -18,7 +18,7 @@ class DepthError(ValueError):
     """A value is nested too deeply for a message."""
 
     def __init__(self, place: str = "the value") -> None:
-        """Create an error for a value."""
+        """Create an error that identifies the value by its location."""
         super().__init__(f"{place} is nested more than {DEEPEST} levels deep, too deep for a message")
 
 

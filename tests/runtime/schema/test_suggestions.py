@@ -117,7 +117,10 @@ def test_a_format_has_an_example(form: str, text: str, suggestion: str, exact: b
             },
             {"lat": 1, "lon": 2, "city": "Bern"},
             [
-                'arguments: must match exactly one alternative, but matches 1 and 2; send only "lat" with "lon" or "city"'
+                (
+                    "arguments: must match exactly one alternative, but matches 1 and 2; "
+                    'send only "lat" with "lon" or "city"'
+                )
             ],
         ),
         (

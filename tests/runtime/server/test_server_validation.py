@@ -106,7 +106,10 @@ SHAPE = {
             {"anyOf": [{"required": ["a", "b"]}, {"required": ["c", "d"]}]},
             {},
             [
-                "arguments: matches none of the 2 alternatives: (1) a: required, but missing; (2) c: required, but missing"
+                (
+                    "arguments: matches none of the 2 alternatives: "
+                    "(1) a: required, but missing; (2) c: required, but missing"
+                )
             ],
         ),
         (

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.dialects import Dialect
 
 ABSENT: Final = object()
-"""The value of an absent keyword."""
+"""The value that represents an absent keyword."""
 
 _REUSABLE: Final = ("$defs", "definitions")
 _IGNORED: Final = frozenset({"$schema", "x-mcp-header"})

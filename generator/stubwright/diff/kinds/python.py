@@ -284,7 +284,7 @@ def _is_same(old: Code, new: Code) -> bool:
 
 
 def _subtract(type_: Type, other: Type) -> frozenset[Code]:
-    """Return the alternatives of a type that are not assignable to another type."""
+    """Return a type's alternatives that are not assignable to another type."""
     other_choices = frozenset(map(_sort_alternatives, other.choices))
     return frozenset(
         choice for choice in type_.choices if not _is_assignable(_sort_alternatives(choice), other_choices)
@@ -320,7 +320,7 @@ _PROMOTIONS: Final = {"bool": ("int", "float"), "int": ("float",)}
 
 @lru_cache(maxsize=4096)
 def _sort_alternatives(source: Code) -> str:
-    """Return the source of a type with its unions and literals sorted."""
+    """Return a type's source with sorted unions and literals."""
     return ast.unparse(_AlternativeSorter().visit(ast.parse(source.strip(), mode="eval")))
 
 
@@ -331,7 +331,7 @@ class _AlternativeSorter(ast.NodeTransformer):
         return ast.parse(" | ".join(alternatives), mode="eval").body
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Sort a `Literal` by the source of its values; in other types, visit the parameters."""
+        """Sort a `Literal` by its values' source. Visit the parameters of other types."""
         if isinstance(node.value, ast.Name) and node.value.id == "Literal":
             values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             node.slice = ast.Tuple(sorted(values, key=ast.unparse), ast.Load())

@@ -172,7 +172,7 @@ IMPOSSIBLE: Final = IsOfKind(frozenset())
 
 
 def find_kind(value: Json) -> str:
-    """Return the type of a value."""
+    """Return a value's type."""
     match value:
         case None:
             return "null"

@@ -39,7 +39,7 @@ def implies(pattern: str, other: str) -> bool:
 
 @lru_cache(256)
 def _read_single_class(pattern: str) -> _Ranges | None:
-    """Return the characters of a pattern that is a single class, or None for other patterns."""
+    """Return the characters that a single-class pattern matches, or None for other patterns."""
     reader = _Reader(pattern)
     try:
         ranges = reader.read_class()

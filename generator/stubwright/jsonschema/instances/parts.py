@@ -112,7 +112,7 @@ class Subschema:
     is_settled: bool = False
 
     def get(self, keyword: str, default: Any = None) -> Any:
-        """Return the value of a keyword, or the default."""
+        """Return a keyword's value, or the default."""
         return self.schema.get(keyword, default) if isinstance(self.schema, dict) else default
 
     def with_schema(self, schema: Json) -> Subschema:
@@ -132,7 +132,7 @@ class Subschema:
         )
 
     def follow(self, reference: Json) -> Subschema | None:
-        """Return the target of a reference, or None if it does not resolve."""
+        """Return a reference's target, or None if it does not resolve."""
         if not isinstance(reference, str):
             return None
         try:
