@@ -134,7 +134,7 @@ manifests = ["parcels.yaml"]
 MODULES: Final = [name for name in FILES if name.endswith(".py")]
 
 UNIMPLEMENTED: Final = (
-    "the server does not start without the method; `stubwright generate --stubs` writes a stub of it"  # of a new tool
+    "the server does not start without this method; `stubwright generate --stubs` writes a stub of it"  # of a new tool
 )
 
 
@@ -205,7 +205,7 @@ CHANGES: Final = {
             "breaking: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`",
             "to answer to both names, give the new one `stubwright: {aliases: [{name: track_parcel}]}`",
             "breaking: SW581 python handler `find_parcel`: handlers must have this method",
-            "the server does not start without the method; rename `track_parcel`",
+            "the server does not start without this method; rename `track_parcel`",
             *RENAMED,
             "compatible: SW590 python client `find_parcel`: a new method",
         ),
@@ -256,7 +256,7 @@ CHANGES: Final = {
         ),
         diff=(
             "breaking: SW581 python handler `find_parcel`: handlers must have this method",
-            "the server does not start without the method; rename `track_parcel`",
+            "the server does not start without this method; rename `track_parcel`",
             *RENAMED,
             (
                 "compatible: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`, and still answers to its "
@@ -330,7 +330,7 @@ CHANGES: Final = {
             "breaking: SW586 python class `QuotePriceInput`: the class was removed",
             "breaking: SW586 python class `QuotePriceOutput`: the class was removed",
             "may break: SW582 python handler `quote_price`: the method is no longer called",
-            "nothing calls it any more, and its annotations may name classes that no longer exist",
+            "nothing calls it any more, and its annotations may refer to classes that no longer exist",
             "compatible: SW511 wire tool `quote_normal`: a new tool",
             "compatible: SW511 wire tool `quote_express`: a new tool",
             "compatible: SW590 python client `quote_normal`: a new method",

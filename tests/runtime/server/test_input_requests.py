@@ -370,7 +370,7 @@ async def test_a_missing_capability_is_told_out_of_a_group_of_tasks(package: Mod
 ACCEPT = {"action": "accept", "content": {"name": "Ada"}}
 MISFITS: dict[str, tuple[Any, str]] = {
     "who": ({"action": "maybe"}, "action: "),
-    "sign_in": ({}, "action: it should be "),
+    "sign_in": ({}, "action: it must be "),
     "sample": ({"role": "nobody"}, "role: "),
     "roots": ({"roots": 5}, "roots: "),
     "stubwright.confirm": ({"action": 1}, "action: "),
