@@ -1,1 +1,1 @@
-"""Compares two manifests, and reports which clients and code the changes break."""
+"""Compares two manifests and reports which clients and code the changes break."""

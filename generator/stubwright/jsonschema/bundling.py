@@ -1,4 +1,4 @@
-"""Bundles shared schemas into wire schemas, and removes stubwright's own keywords.
+"""Bundles shared schemas into wire schemas and removes stubwright's own keywords.
 
 Unchanged values are the same objects as in the source.
 """

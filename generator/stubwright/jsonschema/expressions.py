@@ -1,4 +1,4 @@
-"""Finds regular expressions in schemas, and checks whether the server's validator accepts them."""
+"""Finds regular expressions in schemas and checks whether the server's validator accepts them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Replaces a schema's non-recursive references with their targets, and drops unused definitions.
+"""Replaces a schema's non-recursive references with their targets and drops unused definitions.
 
-Many clients read only `properties` next to `type: object`, and ignore siblings of `$ref` and `allOf`. So each reference
+Many clients read only `properties` next to `type: object` and ignore siblings of `$ref` and `allOf`. So each reference
 is merged with its siblings, and the parts of an `allOf` with each other. The tests prove that each merge is equivalent.
 """
 
@@ -305,7 +305,7 @@ def _replace_unevaluated(schema: dict[str, Json], dialect: Dialect) -> dict[str,
 def _merge(
     siblings: Mapping[str, Json], target: Mapping[str, Json], hides: bool, *, outer: Mapping[str, Json] | None = None
 ) -> dict[str, Json] | None:
-    """Merge two schemas into an equivalent one with the first one's annotations, or return None if that is impossible.
+    """Merge two schemas into an equivalent one with the first one's annotations or return None if that is impossible.
 
     Args:
         siblings: The first schema.
@@ -345,7 +345,7 @@ def _have_same_properties(left: Mapping[str, Json], right: Mapping[str, Json]) -
 
 
 def _merge_values(key: str, left: Json, right: Json, hides: bool) -> Json:
-    """Merge two values of a keyword into an equivalent one, or return None if that is impossible."""
+    """Merge two values of a keyword into an equivalent one or return None if that is impossible."""
     if json.dumps(left) == json.dumps(right):
         return left
     if key in ("properties", "patternProperties") and isinstance(left, dict) and isinstance(right, dict):

@@ -29,7 +29,7 @@ def resolve_local(root: Json, reference: str) -> Json:
     """Return the target of a reference such as `#/$defs/Place`.
 
     Raises:
-        LookupError: The reference is not a local pointer, or does not resolve.
+        LookupError: The reference is not a local pointer or does not resolve.
     """
     if reference != "#" and not reference.startswith("#/"):
         raise LookupError(reference)

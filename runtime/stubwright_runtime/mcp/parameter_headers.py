@@ -185,7 +185,7 @@ def _find_argument(arguments: object, path: Sequence[str]) -> object:
 
 
 def _find_problem(entry: MirroredArgument, value: object, sent: Sequence[str]) -> str | None:
-    """Describe the problem with an argument's header, or return `None`."""
+    """Describe the problem with an argument's header or return `None`."""
     body = f"the request body's {'.'.join(entry.path)!r} argument"
     if len(sent) > 1:
         return "appears more than once"

@@ -50,7 +50,7 @@ _OPERATORS: Final[Mapping[str, _Operator]] = {
 
 
 class TemplateError(ValueError):
-    """A template is malformed, or cannot be matched.
+    """A template is malformed or cannot be matched.
 
     Attributes:
         fix: How to correct the template.

@@ -272,7 +272,7 @@ _BUILDING: Final = _BuildState()
 def _build_one_by_one(
     cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Callable[[], CoreSchema]
 ) -> CoreSchema:
-    """Build the core schema for a class with `make`, or return a reference if the class is the type of a field.
+    """Build the core schema for a class with `make` or return a reference if the class is the type of a field.
 
     Pydantic's recursion overflows the stack for a hundred classes that reference each other. So referenced classes are
     built afterwards, and the references are then updated to pydantic's names.

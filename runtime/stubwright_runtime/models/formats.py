@@ -193,7 +193,7 @@ def is_exact(form: str, text: str) -> bool:
 
 
 def write(value: object) -> str | None:
-    """Format a value of one of the types, or return `None` for other values.
+    """Format a value of one of the types or return `None` for other values.
 
     Raises:
         ValueError: A time has no offset from UTC, or RFC 3339 cannot express its offset.

@@ -55,7 +55,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         self._free = asyncio.Semaphore(_MOST_CONNECTIONS)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, and return the response once its head has arrived.
+        """Send a request and return the response once its head has arrived.
 
         Raises:
             httpx2.TransportError: The server cannot be reached, or its response is not valid HTTP.
@@ -77,7 +77,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
     async def send(
         self, method: str, url: httpx2.URL, headers: Mapping[str, str], content: bytes, seconds: float
     ) -> Body:
-        """Send a request without httpx2 objects, and return the response once its head has arrived.
+        """Send a request without httpx2 objects and return the response once its head has arrived.
 
         Args:
             method: The HTTP method.
@@ -133,7 +133,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         await asyncio.sleep(0)  # the event loop closes their sockets
 
     def release(self, connection: _Connection | None) -> None:
-        """Return a connection to the pool, or close it if it cannot be reused."""
+        """Return a connection to the pool or close it if it cannot be reused."""
         self._free.release()
         if connection is None:
             return

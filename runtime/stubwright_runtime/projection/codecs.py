@@ -1,6 +1,6 @@
 """Codecs between values under a contract's schema and values under an API's schema.
 
-`decode` gets its input from a model, and passes invalid parts through to the contract's validator.
+`decode` gets its input from a model and passes invalid parts through to the contract's validator.
 """
 
 from __future__ import annotations

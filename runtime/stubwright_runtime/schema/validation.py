@@ -88,7 +88,7 @@ def compile_schema(schema: Any, *, formats: bool, exact: bool = False) -> Compil
         exact: Whether formats with Python types accept only strings that the types represent exactly.
 
     Raises:
-        ValueError: The schema is invalid in its dialect, or has an external reference.
+        ValueError: The schema is invalid in its dialect or has an external reference.
     """
     try:
         return _compile_schema(schema, formats=formats, exact=exact)
@@ -127,7 +127,7 @@ class Validator:
             redact: JSON Pointers to values to redact in messages.
 
         Raises:
-            ValueError: The schema is invalid in its dialect, or has an external reference.
+            ValueError: The schema is invalid in its dialect or has an external reference.
         """
         self._schema = schema
         self._redacted = [normalize_path(split_pointer(pointer)) for pointer in redact]

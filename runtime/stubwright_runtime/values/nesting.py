@@ -7,7 +7,7 @@ from typing import Any, Final
 DEEPEST: Final = 192
 """The maximum nesting depth of a value.
 
-The SDK reads messages with up to 201 levels, and closes the connection when it writes 256. Messages add up to seven
+The SDK reads messages with up to 201 levels and closes the connection when it writes 256. Messages add up to seven
 levels, in the `_meta` of a resource in a content block of a prompt message."""
 
 

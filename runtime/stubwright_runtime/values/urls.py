@@ -10,7 +10,7 @@ _PORTS: Final = {"http": ":80", "https": ":443"}
 
 
 def normalize_url(text: str) -> str:
-    """Normalize an HTTP URL, and return any other string unchanged.
+    """Normalize an HTTP URL and return any other string unchanged.
 
     The scheme and host become lower case (RFC 3986, 6.2.2.1), a default port is removed, and an empty path becomes `/`
     (6.2.3). Other paths do not change: `/mcp` and `/mcp/` differ.

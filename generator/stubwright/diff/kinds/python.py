@@ -412,7 +412,7 @@ class _SurfacePair:
         return f"{makers[use]} it to {shown} must change"
 
     def explain_renaming(self, name: str, known: Collection[str]) -> str | None:
-        """Describe a removed method's new name, or return None if it is unknown."""
+        """Describe a removed method's new name or return None if it is unknown."""
         now = self.renamed.get(name)
         return f"it was renamed to `{now}`" if now is not None and now in known else None
 

@@ -1,4 +1,4 @@
-"""Removes annotations from schemas, and compares JSON values."""
+"""Removes annotations from schemas and compares JSON values."""
 
 from __future__ import annotations
 

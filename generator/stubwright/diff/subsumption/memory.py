@@ -1,4 +1,4 @@
-"""Caches the proofs in one comparison, and limits their total cost.
+"""Caches the proofs in one comparison and limits their total cost.
 
 The cost is estimated from the schema sizes, so that a comparison has the same result on every machine.
 """

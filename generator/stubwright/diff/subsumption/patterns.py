@@ -69,7 +69,7 @@ class _Reader:
     at: int = 0
 
     def read_alternatives(self, depth: int) -> tuple[_Ranges, ...]:
-        """Parse `a|b`, and return the required classes: for several alternatives, a union of one class from each."""
+        """Parse `a|b` and return the required classes: for several alternatives, a union of one class from each."""
         if depth > _DEEPEST:
             raise _UnreadableError
         alternatives = [self._read_sequence(depth)]

@@ -73,7 +73,7 @@ class SchemaValidator:
         return compile_schema(self.schema, **formats.get_settings(self.formats))
 
     def compile_simple(self, schema: dict[str, Json], *, is_settled: bool) -> CompiledSchema | None:
-        """Compile and cache the scalar keywords of a subschema, or return None if there are none.
+        """Compile and cache the scalar keywords of a subschema or return None if there are none.
 
         Raises:
             ValueError: A keyword is invalid.

@@ -323,7 +323,7 @@ class Search:
         optional = [name for name in names if name not in needed]
 
         def fill(value: dict[str, Json]) -> dict[str, Json] | None:
-            """Add all required properties, or return None if that is impossible."""
+            """Add all required properties or return None if that is impossible."""
             filled = dict(value)
             for name in _close(plain, [*filled]):
                 if name not in filled:

@@ -211,7 +211,7 @@ def _require_invalid_item(part: Subschema, index: int, schema: Any) -> Group:
 
 
 def is_named(part: Subschema, name: str) -> bool:
-    """Return whether a name is in a schema's `properties`, or matches its `patternProperties`."""
+    """Return whether a name is in a schema's `properties` or matches its `patternProperties`."""
     matched: Iterable[str] = part.get("patternProperties") or ()
     return name in (part.get("properties") or ()) or any(matches(part, pattern, name) for pattern in matched)
 
