@@ -75,7 +75,7 @@ class Tool:
 
     @property
     def Output(self) -> type[Model | Root[Any]] | None:
-        """The model class for the result. `None` without an `outputSchema`."""
+        """The model class for the result, or `None` if there is no `outputSchema`."""
         if self.output_name is None:
             return None
         model: type[Model | Root[Any]] = self.package.load_model(self.module, self.output_name)
@@ -88,7 +88,7 @@ class Tool:
 
     @cached_property
     def output_name(self) -> str | None:
-        """The class name of `Output`. `None` without an `outputSchema`."""
+        """The class name of `Output`, or `None` if there is no `outputSchema`."""
         return f"{self.stem}Output" if self.definition.get("outputSchema") is not None else None
 
     @property
@@ -169,7 +169,7 @@ class Tool:
 
     @cached_property
     def result_budget(self) -> int | None:
-        """The maximum tokens in a result, from the tool's or package's `budget`. `None` without a budget."""
+        """The maximum number of tokens in a result, from the tool's or package's `budget`, or `None` for no limit."""
         budgets = (self.extension.get("budget") or {}, self.package.manifest.get("budget") or {})
         return next((budget["result"] for budget in budgets if "result" in budget), None)
 

@@ -39,7 +39,7 @@ Feature: TypeAlias = Literal[
 - `cache_hints`: `ttlMs` and `cacheScope` for lists and resources (2026-07-28, server/utilities/caching).
 - `choices`: titled and multiple-choice options in forms (2025-11-25, client/elicitation).
 - `elicitation`: questions to the user (2025-06-18, client/elicitation).
-- `handshake`: a session that starts with `initialize` (until 2025-11-25, basic/lifecycle).
+- `handshake`: a session that starts with `initialize` (2025-11-25 and earlier, basic/lifecycle).
 - `handshake_tasks`: tasks that are part of the protocol (2025-11-25, basic/utilities/tasks).
 - `parameter_headers`: arguments mirrored into HTTP headers (2026-07-28, server/tools).
 - `resource_links`: links to resources as content, and structured output (2025-06-18, server/tools).

@@ -68,7 +68,7 @@ class Variable:
 
     Attributes:
         name: The name.
-        operator: Its expression's operator. Empty without one.
+        operator: Its expression's operator, or an empty string.
         many: Whether its value is a list (`{/path*}`).
     """
 
@@ -99,7 +99,7 @@ class UriTemplate:
     optional: frozenset[str]
     _pieces: tuple[str | _Expression, ...]
     _before: tuple[_Part, ...]
-    """The parts before the variable that spans segments. Empty without one."""
+    """The parts before the variable that spans segments; empty if there is no such variable."""
     _wide: Variable | None
     _after: tuple[_Part, ...]
 

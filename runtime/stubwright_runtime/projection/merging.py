@@ -25,7 +25,7 @@ class View:
 
     Attributes:
         types: The possible types.
-        values: The `enum` or `const` values. `None` without either.
+        values: The `enum` or `const` values. `None` if neither is set.
         properties: The schemas of each property.
         required: The required properties.
         more: The schemas of additional properties. False if they are forbidden, `None` if unspecified.

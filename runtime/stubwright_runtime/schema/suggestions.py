@@ -112,7 +112,7 @@ def _get_keyword(root: Mapping[str, Any], schema: Any, keyword: str) -> Json:
 
 
 def suggest_patterns(holder: Json) -> str:
-    """Return a hint about a schema's `patternProperties`, or an empty string without any."""
+    """Return a hint about a schema's `patternProperties`, or an empty string if there are none."""
     patterns: Json = holder.get("patternProperties") if is_mapping(holder) else None
     return f"; other keys must match {' or '.join(patterns)}" if is_mapping(patterns) and patterns else ""
 

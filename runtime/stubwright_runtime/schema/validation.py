@@ -64,7 +64,7 @@ def get_input_validator(tool: Tool) -> Validator:
 
 @cache
 def get_output_validator(tool: Tool) -> Validator | None:
-    """Return the cached validator for a tool's result, or `None` without an `outputSchema`."""
+    """Return the cached validator for a tool's result, or `None` if it has no `outputSchema`."""
     schema = tool.definition.get("outputSchema")
     return None if schema is None else compile_validator(tool, schema)
 

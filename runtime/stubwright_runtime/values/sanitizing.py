@@ -75,7 +75,7 @@ def check_uri(uri: str) -> str:
     """Return `uri` if it is an absolute URI (RFC 3986, 4.3, with letters from all scripts).
 
     Raises:
-        ValueError: It is not an absolute URI.
+        ValueError: `uri` is not an absolute URI.
     """
     if not _URI.fullmatch(uri):
         raise ValueError(f"{uri!r} is not an absolute URI, such as 'file:///readme.md'")
@@ -86,7 +86,7 @@ def check_mime_type(mime_type: str, kind: str | None = None) -> str:
     """Return `mime_type` if it is a MIME type (RFC 9110, 8.3.1) and, with `kind`, has that top-level type.
 
     Raises:
-        ValueError: It is not such a MIME type.
+        ValueError: `mime_type` is not such a MIME type.
     """
     if not _MIME_TYPE.fullmatch(mime_type):
         raise ValueError(f"{mime_type!r} is not a MIME type")
@@ -99,7 +99,7 @@ def check_base64(data: str) -> str:
     """Return `data` if it is base64 (RFC 4648, section 4).
 
     Raises:
-        ValueError: It is not base64.
+        ValueError: `data` is not base64.
     """
     try:
         binascii.a2b_base64(data, strict_mode=True)

@@ -31,7 +31,7 @@ def split_pointer(pointer: str) -> list[str]:
 
 
 def find_target(root: Mapping[str, Any], reference: Any) -> Any:
-    """Return the target of a local `$ref`, or `None` without a `$ref`."""
+    """Return the target of a local `$ref`, or `None` if there is none."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     target: Any = root

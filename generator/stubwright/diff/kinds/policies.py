@@ -67,7 +67,7 @@ def compare_policies(subject: Subject, before: Mapping[str, Any], after: Mapping
 
 
 def compare_result_budgets(subject: Subject, was: int | None, now: int | None) -> Iterator[Change]:
-    """Yield the change to the maximum tokens in a result. None means no maximum."""
+    """Yield the change to the maximum number of tokens in a result. None means no maximum."""
     if was != now:
         is_less = now is not None and (was is None or now < was)
         message = describe_change("`budget.result`", was, now)

@@ -20,7 +20,7 @@ def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Cha
 
     Args:
         pair: The two manifests.
-        names: The targets. By default, the new manifest's targets or, without any, the portable target.
+        names: The targets. By default, the new manifest's targets, or the portable target if there are none.
         file: The new entry file, as in source locations.
     """
     shared = {shared.name: shared.schema.place for shared in pair.new.shared}
