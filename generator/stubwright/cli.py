@@ -65,7 +65,7 @@ def execute(argv: Sequence[str]) -> int:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command and return its exit status."""
-    # Loading all commands takes longer than running most of them; only `completion` needs all.
+    # Loading all commands takes longer than running most of them; only `completion` needs them all.
     named = argv[:1] if argv and argv[0] in VERBS.keys() - {"completion"} else VERBS
     command_line = _parser(named)
     arguments = command_line.parse_args(argv)

@@ -49,7 +49,7 @@ class Schema:
 
     @property
     def extended(self) -> tuple[str, ...]:
-        """The shared schemas that its root references, directly or in `allOf`, by name under `schemas`."""
+        """The shared schemas that its root references, directly or in `allOf`, keyed by name under `schemas`."""
         if not self.shared or not isinstance(self.wire, dict):
             return ()
         parts = [self.wire, *(self.wire.get("allOf") or ())]
@@ -247,7 +247,7 @@ class Manifest:
     `source` is the manifest's path in file headers, with `/` separators, and `command` the command that generates its
     package. `server` is MCP's `Implementation` with `instructions`. `package` is the import package and `stem` the
     prefix of its classes. `handlers` is `module:Name` of the handwritten class, if declared. `files` contains the
-    package's additional files, by path. `document` is the resolved manifest, written as `manifest.json`. `refs`
+    package's additional files, keyed by path. `document` is the resolved manifest, written as `manifest.json`. `refs`
     specifies whether schemas in `document` and in tool definitions have references (`auto`: some do); `ir.Schema`
     always does. `splits_types` is true if their type lists are written as `anyOf`. `handles` lists the kinds of state
     that it stores between calls; the schemas of these states are in `shared`. `targets` lists the clients and APIs that

@@ -141,7 +141,7 @@ def split_words(name: str) -> tuple[str, ...]:
 
 
 def name_method(name: str) -> Name:
-    """Return a tool's method: its words in lower case, joined by `_`.
+    """Return a tool's method name: its words in lower case, joined by `_`.
 
     `tool_` is prepended to a name without words or with a leading digit, and `_` is appended to a keyword or a reserved
     name.
@@ -186,22 +186,22 @@ def name_primitive(kind: str, name: str, python_name: str | None = None) -> Name
 
 
 def name_completion(names: Names) -> Name:
-    """Return the method that completes arguments for the prompt or resource template with these names."""
+    """Return the name of the method that completes arguments for the prompt or resource template with these names."""
     return Name(f"complete_{names.method}")
 
 
 def name_input_class(names: Names) -> Name:
-    """Return the class for a tool's arguments."""
+    """Return the name of the class for a tool's arguments."""
     return names.stem + "Input"
 
 
 def name_output_class(names: Names) -> Name:
-    """Return the class for a tool's structured result."""
+    """Return the name of the class for a tool's structured result."""
     return names.stem + "Output"
 
 
 def name_arguments(names: Names, kind: str) -> Name:
-    """Return the class for a prompt's arguments or a resource template's variables."""
+    """Return the name of the class for a prompt's arguments or a resource template's variables."""
     return names.stem + ("Args" if kind == "prompt" else "Params")
 
 
@@ -219,18 +219,18 @@ TYPESCRIPT_TYPES = frozenset({"Promise", "Record", "Required"})
 
 
 def name_member(names: Names) -> Name:
-    """Return the TypeScript client method: `get_weather` gives `getWeather`."""
+    """Return the name of the TypeScript client method: `get_weather` gives `getWeather`."""
     name = names.stem[:1].lower() + names.stem[1:]
     return Name(f"{name}_" if name in TYPESCRIPT_MEMBERS else name)
 
 
 def name_completing_member(names: Names) -> Name:
-    """Return the TypeScript client method that completes arguments for a prompt or resource template."""
+    """Return the name of the TypeScript client method that completes arguments for a prompt or resource template."""
     return Name(f"complete{names.stem}")
 
 
 def name_type(name: Name) -> Name:
-    """Return the TypeScript type for a class."""
+    """Return the name of the TypeScript type for a class."""
     return name + "_" if name in TYPESCRIPT_TYPES else name
 
 
@@ -240,57 +240,59 @@ def name_examples_module(package: Name) -> Name:
 
 
 def name_handwritten_module(server: str) -> Name:
-    """Return the module that `new` creates for a server's handlers: `weather-mcp` gives `weather_server`."""
+    """Return the name of the module that `new` creates for a server's handlers: `weather-mcp` gives
+    `weather_server`."""
     return Name("_".join([*(word.lower() for word in split_server_words(server)), "server"]))
 
 
 def name_handwritten_class(stem: Name) -> Name:
-    """Return the class that `new` creates for a server's handlers; `stem` is the result of `name_server_stem`."""
+    """Return the name of the class that `new` creates for a server's handlers; `stem` is the result of
+    `name_server_stem`."""
     return stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem  # pytest collects `Test…`
 
 
 def name_question(name: str) -> str:
-    """Return the method for a question whose name is not a valid method name."""
+    """Return the name of the method for a question whose name is not a valid method name."""
     return f"{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}"
 
 
 def name_folder(kind: str) -> Name:
-    """Return the folder below `models` for prompt or resource models."""
+    """Return the name of the folder below `models` for prompt or resource models."""
     return Name("prompts" if kind == "prompt" else "resources")
 
 
 def name_model_module(names: Names, kind: str) -> Name:
-    """Return the module below `models` for a prompt's or resource's models."""
+    """Return the name of the module below `models` for a prompt's or resource's models."""
     return Name(f"{name_folder(kind)}.{names.module}")
 
 
 def answer(names: Names, question: str) -> Name:
-    """Return the class for the answers to a question from the primitive with these names."""
+    """Return the name of the class for the answers to a question from the primitive with these names."""
     return names.stem + to_pascal(name_method(question)) + "Answer"
 
 
 def ask_class(names: Names) -> Name:
-    """Return the class for the questions of the primitive with these names."""
+    """Return the name of the class for the questions of the primitive with these names."""
     return names.stem + "Ask"
 
 
 def name_context_class(names: Names) -> Name:
-    """Return the class of `ctx` in a handler that asks questions; other handlers use `CONTEXT`."""
+    """Return the name of the class for `ctx` in a handler that asks questions; other handlers use `CONTEXT`."""
     return names.stem + CONTEXT
 
 
 def name_handlers_class(stem: Name) -> Name:
-    """Return the interface of a server's handlers; `stem` is the result of `name_server_stem`."""
+    """Return the name of the interface for a server's handlers; `stem` is the result of `name_server_stem`."""
     return stem + "Handlers"
 
 
 def name_client_class(stem: Name) -> Name:
-    """Return the client of a server; `stem` is the result of `name_server_stem`."""
+    """Return the name of a server's client class; `stem` is the result of `name_server_stem`."""
     return stem + "Client"
 
 
 def name_toolset_client(stem: Name, toolset: str) -> Name:
-    """Return the client of a toolset."""
+    """Return the name of a toolset's client class."""
     return stem + name_toolset_stem(toolset) + "Client"
 
 
@@ -308,28 +310,29 @@ def name_shared(name: str) -> Names:
 
 
 def name_shared_class(names: Names) -> Name:
-    """Return the class for the shared schema with these names."""
+    """Return the name of the class for the shared schema with these names."""
     return names.stem + "Model" if names.stem in MODEL_NAMES | PAGE_NAMES | PRINTER_NAMES else names.stem
 
 
 def handle_id(kind: str) -> Name:
-    """Return the ID type for a kind of handle: `basket` becomes `BasketId`."""
+    """Return the name of the ID type for a kind of handle: `basket` becomes `BasketId`."""
     return to_pascal(name_method(kind).rstrip("_")) + "Id"
 
 
 def handle_attribute(kind: str) -> Name:
-    """Return the attribute of `ctx.handles` for one kind of handle."""
+    """Return the name of the attribute of `ctx.handles` for one kind of handle."""
     return Name(f"{kind}_" if keyword.iskeyword(kind) or kind in _HANDLE_NAMES else kind)
 
 
 def name_own_handles_class(names: Names) -> Name:
-    """Return the class of `ctx.handles` in a tool's handler."""
+    """Return the name of the class for `ctx.handles` in a tool's handler."""
     name = names.stem + "Handles"
     return names.stem + "ToolHandles" if name in PAGE_NAMES else name
 
 
 def name_circle(first: str) -> Name:
-    """Return the name of the module for shared schemas in a reference cycle; `first` is the first by name."""
+    """Return the name of the module for shared schemas in a reference cycle; `first` is the first in alphabetical
+    order."""
     return Name(f"_{name_shared(first).module}_circle")
 
 
@@ -363,7 +366,7 @@ def split_server_words(server: str) -> tuple[str, ...]:
 
 
 def name_package(server: str) -> Name:
-    """Return the import package for a server's name: `weather` and `weather-mcp` give `weather_mcp`."""
+    """Return the name of the import package for a server: `weather` and `weather-mcp` give `weather_mcp`."""
     parts = [_lower(part) for part in split_server_words(server)]
     joined = "_".join(parts if parts[-1:] == ["mcp"] else [*parts, "mcp"])
     return Name(joined if joined.isidentifier() and joined != "mcp" else f"server_{joined}")
@@ -376,7 +379,8 @@ def name_server_stem(server: str) -> Name:
 
 
 def name_nested(stem: Name, name: str) -> Name:
-    """Return the class for a schema nested in the class `stem`, at the property (or other location) `name`."""
+    """Return the name of the class for a schema nested in the class `stem`, at the property (or other location)
+    `name`."""
     return stem + _pascal(_lower("_".join(split_words(name))) or "field")
 
 
@@ -438,7 +442,7 @@ LONGEST_METHOD = 60
 
 
 def find_free(name: Name, taken: Container[str]) -> Name:
-    """Return a name that is not taken, appending `_` as often as necessary."""
+    """Return a free name, appending as many `_` as necessary."""
     while name in taken:
         name = name + "_"
     return name
@@ -459,7 +463,7 @@ def _strip_marks(text: str) -> str:
 
 
 def name_field(name: str) -> Name:
-    """Return the attribute for a property; it depends only on the property's name.
+    """Return the attribute name for a property; it depends only on the property's name.
 
     An identifier stays unchanged. Otherwise each run of invalid characters becomes one `_`, leading underscores move to
     the end, `field_` is prepended to a leading digit, and `_` is appended to a name that Python, pydantic's `BaseModel`
@@ -469,10 +473,10 @@ def name_field(name: str) -> Name:
 
 
 def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
-    """Return the attributes of a class, by property.
+    """Return the attribute names of a class, keyed by property.
 
     If properties collide, a property that is already a valid attribute keeps its name. The invalid characters in the
-    others are spelled out by Unicode name (`StartTime<` gives `StartTime_less_than_sign`); if that is not enough, a
+    others are spelled out as Unicode names (`StartTime<` gives `StartTime_less_than_sign`); if that is not enough, a
     digest of the wire name is appended. The order of `names` does not matter.
     """
     wires = list(names)
@@ -485,8 +489,8 @@ def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
 
 
 def _fix(name: str, fallback: str) -> Name:
-    """Return an attribute that is not reserved, from the valid characters of `name` or, without any, from
-    `fallback`.
+    """Return an attribute name that is not reserved, from the valid characters of `name`, or from
+    `fallback` if there are none.
     """
     core = name.lstrip("_")
     text = fallback + "_" * (len(name) - len(core)) if fallback else "field"

@@ -19,7 +19,7 @@ class Code(str):
 
 
 class Name(Code):
-    """A Python name: an identifier, or several with dots before or between them, as in imports.
+    """A Python name: an identifier, or a dotted name as in an import statement.
 
     Raises:
         ValueError: The text is not a name.
@@ -57,10 +57,10 @@ def join(separator: LiteralString, parts: Iterable[Code]) -> Code:
 
 
 def parse(part: object) -> Code:
-    """Return the text if it is `Code`.
+    """Return `part` if it is `Code`.
 
     Raises:
-        TypeError: It is not.
+        TypeError: The part is not `Code`.
     """
     if not isinstance(part, Code):
         raise TypeError(

@@ -193,7 +193,7 @@ def test_a_contract_is_compared_with_its_revision_and_with_the_server(folder: Pa
     changed = stubwright("diff", "git:HEAD", "contracts/desk.yaml", cwd=folder)
     assert changed.returncode == 1
     assert "Obey me." in changed.stdout
-    assert "texts by other authors changed" in changed.stderr
+    assert "text by other authors changed" in changed.stderr
 
 
 def test_the_page_shows_a_contract_as_it_is_written() -> None:

@@ -77,7 +77,7 @@ def test_words_of_one_s_own_count_if_asked_for(new: str, capsys: pytest.CaptureF
 )
 def test_words_of_others_count(old: str, new: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert diff(old, new) == 1
-    assert capsys.readouterr().err.startswith("note: texts by other authors changed")
+    assert capsys.readouterr().err.startswith("note: text by other authors changed")
     assert diff(old, new, "--fail-on", "breaking") == 0
     assert capsys.readouterr().err == ""
 

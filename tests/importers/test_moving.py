@@ -471,7 +471,7 @@ def test_what_changes_for_functions_with_a_context_is_said(folder: Path) -> None
     done = move(folder, "old/talks.py")
     told = [line for line in done.stdout.splitlines() if line.startswith("  - `")]
     through = "only logs, progress and questions reach the caller"
-    old = "as before, works up to MCP 2025-11-25, and fails for newer callers"
+    old = "as before, works in MCP 2025-11-25 and earlier, but fails for newer callers"
     assert told == [
         f"  - `book`: `elicit`: {old}; use questions under `ask`",
         f"  - `ponder`, `browse`: `session`: belongs to the connection between the two servers; {through}",
@@ -632,7 +632,7 @@ def test_words_that_do_not_fit(words: list[str], said: str, folder: Path) -> Non
     done = stubwright("new", "moved", *words, cwd=folder)
     assert done.returncode == 2
     assert said in done.stderr
-    assert [path.name for path in folder.iterdir()] == ["old"], "nothing ran, and nothing was made"
+    assert [path.name for path in folder.iterdir()] == ["old"], "nothing ran, and nothing was created"
 
 
 def test_a_name_that_hides_the_old_file_is_refused(folder: Path) -> None:
@@ -679,7 +679,7 @@ def test_a_person_is_asked_first(typed: str, is_made: bool, folder: Path) -> Non
     terminal.type(f"{typed}\n")
     assert terminal.rest() == (0 if is_made else 1)
     assert (folder / "moved").exists() == is_made
-    assert ("nothing was made" in terminal.text) == (not is_made)
+    assert ("nothing was created" in terminal.text) == (not is_made)
 
 
 def test_the_nearest_environment_has_the_interpreter(tmp_path: Path) -> None:

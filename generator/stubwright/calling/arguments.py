@@ -125,7 +125,7 @@ class _Reader:
         self._note = note
 
     def find(self, name: str) -> tuple[tuple[str, ...], _Place]:
-        """Find an argument and its schemas by name: a property, or else a nested property (`place.city`)."""
+        """Find an argument and its schemas; `name` can be a nested property, such as `place.city`."""
         schemas: tuple[Mapping[str, Any], ...] = (self._root,)
         path: tuple[str, ...] = ()
         rest = name

@@ -43,7 +43,7 @@ def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = 
 
     Args:
         listing: The lists.
-        needs: The required scopes, by tool name.
+        needs: The required scopes, keyed by tool name.
         color: True to emphasize headings and names.
     """
     info = listing.info

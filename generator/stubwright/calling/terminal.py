@@ -60,7 +60,7 @@ class Log:
     """Writes a server's log messages, one per line."""
 
     def __init__(self, stream: TextIO, progress: Progress) -> None:
-        """Write to a stream, after clearing the progress line."""
+        """Create a log that clears the progress line before it writes to `stream`."""
         self._stream = stream
         self._progress = progress
 
@@ -76,8 +76,8 @@ class TerminalPrompter:
     """Asks a server's questions on the terminal."""
 
     def __init__(self, stream: TextIO, progress: Progress, read: Callable[[], str]) -> None:
-        """Prompt on a stream, after clearing the progress line; `read` returns a line, or an empty string at the end of
-        input.
+        """Create a prompter that clears the progress line before it writes; `read` returns a line, or an empty string
+        at the end of input.
         """
         self._stream = stream
         self._progress = progress

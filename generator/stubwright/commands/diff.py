@@ -163,7 +163,7 @@ class Difference:
         """Return the exit status and write a note if only changed wording makes it 1."""
         worst = {change.impact for change in self.changes if not change.ignored} & self.failing
         if self.is_strict and worst == {"words"}:
-            write_note("texts by other authors changed: review them, or ignore them with `--fail-on breaking`")
+            write_note("text by other authors changed: review it, or ignore it with `--fail-on breaking`")
         return 1 if worst else 0
 
 

@@ -124,7 +124,7 @@ def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
 
 
 def _moves_with(folder: Path, file: Path) -> bool:
-    """Return whether a file is in the project's repository or, without one, in the project's parent folder."""
+    """Return whether a file is in the project's repository, or in its parent folder if there is no repository."""
     around = next((above for above in folder.parents if (above / ".git").exists()), folder.parent)
     return file.resolve().is_relative_to(around)
 
@@ -135,7 +135,7 @@ def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, 
 
     result = import_.attempt(label, make)
     if result is None:
-        raise scaffold.ScaffoldError("nothing was made")
+        raise scaffold.ScaffoldError("nothing was created")
     return _make_origin(result, command, is_repeatable=is_repeatable)
 
 
@@ -170,10 +170,10 @@ def _read_python(file: str | None, arguments: argparse.Namespace) -> Callable[[]
         from stubwright.project import scaffold
 
         if not from_python.agree(source, yes=arguments.yes):
-            raise scaffold.ScaffoldError("nothing was made")
+            raise scaffold.ScaffoldError("nothing was created")
         attempted = import_.attempt(source.label, lambda: from_python.read(source, arguments))
         if attempted is None:
-            raise scaffold.ScaffoldError("nothing was made")
+            raise scaffold.ScaffoldError("nothing was created")
         result, old = attempted
         again = "mcp …"
         return _make_origin(result, again, old)

@@ -85,7 +85,7 @@ def move_to_overlays(
     """Relocate diagnostics to the overlays that set the faulty values.
 
     Args:
-        overlaid: Each tool's and API's overlays, by its location.
+        overlaid: The overlays of each tool and API, keyed by location.
         diagnostics: The diagnostics.
     """
     for diagnostic in diagnostics:

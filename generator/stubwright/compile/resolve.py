@@ -89,9 +89,9 @@ class ResolvedBundle:
         apis: The APIs with overlays applied.
         tools: The tools, in order.
         primitives: The resources, resource templates and prompts, in order.
-        outlines: The input and output schemas of tools, by location.
+        outlines: The input and output schemas of tools, keyed by location.
         shared_schemas: The `schemas` in the manifest and its fragments, then other referenced schemas.
-        extension_schemas: The schemas for questions, completions and handle state, by location.
+        extension_schemas: The schemas for questions, completions and handle state, keyed by location.
     """
 
     bundle: Bundle
@@ -259,8 +259,8 @@ def _extension_schemas(
 def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declaration, ...]:
     """Return all tools, in the order of `tools/list`: the manifest's own, then each fragment's.
 
-    Overlays use tool names as in their own file, without the prefixes of including files. Overlays in including files
-    take precedence. Bindings in `auth` and in APIs apply unless the tool overrides them.
+    Overlays use the tool names from their own file, without the prefixes of including files. Overlays in including
+    files take precedence. Bindings in `auth` and in APIs apply unless the tool overrides them.
     """
     auth = bundle.documents[bundle.entry].value.get("auth") or {}
     overlays_by_tool: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}

@@ -136,7 +136,7 @@ class Skill:
         path: Its path in URIs.
         place: The entry in `skills` that includes it.
         document: Its `SKILL.md`, with the frontmatter as the value.
-        files: All its files, by path relative to its folder.
+        files: All its files, keyed by path relative to its folder.
     """
 
     path: str
@@ -170,9 +170,9 @@ class Bundle:
 
     Attributes:
         entry: The path of the entry file.
-        documents: All parsed files, by path.
+        documents: All parsed files, keyed by path.
         fragments: The entry and its includes, depth-first, in `include` order.
-        files: Attached files, by the location of their `file` key.
+        files: Attached files, keyed by the location of their `file` key.
         skills: The skills.
         described: The `SKILL.md` files, by path.
     """
@@ -309,7 +309,7 @@ class _Loader:
             root: The skill's own folder.
             listed: The paths of its files.
             place: The location of the entry in `skills`.
-            known: Earlier paths by lower-case form, and earlier files by path (None if invalid).
+            known: Earlier paths, keyed by lowercase form, and earlier files, keyed by path (None if invalid).
         """
         path = posixpath.basename(root) if root == folder else posixpath.relpath(root, folder or ".")
         if not path:

@@ -43,8 +43,8 @@ def check_answer(case: Case, answer: Answer, output: Validator | None, revision:
 def is_rejection(answer: Answer, revision: str) -> bool:
     """Return whether the tool rejects the arguments in the form that its revision allows.
 
-    Up to MCP 2025-06-18 (server/tools, Error Handling), "Invalid arguments" are protocol errors; from 2025-11-25 on,
-    results with `isError`.
+    In MCP 2025-06-18 and earlier (server/tools, Error Handling), "Invalid arguments" are protocol errors; in MCP
+    2025-11-25 and later, results with `isError`.
     """
     match answer:
         case Result():

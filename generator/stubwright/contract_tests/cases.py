@@ -1,7 +1,7 @@
 """Generates calls to one tool: its examples, boundary values, and arguments with one error.
 
 A validator classifies each call: valid arguments also match each `format`, and invalid arguments are invalid even
-without it, because servers can ignore `format` (JSON Schema 2020-12, Validation, 7.2).
+if `format` is ignored, because servers can ignore `format` (JSON Schema 2020-12, Validation, 7.2).
 """
 
 from __future__ import annotations

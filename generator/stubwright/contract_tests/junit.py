@@ -19,7 +19,7 @@ def make_document(reports: Sequence[tuple[Report, CallWriter]], away: Mapping[st
 
     Args:
         reports: The reports, each with the writer for its calls.
-        away: Why other servers have no report, by label.
+        away: The reasons why other servers have no report, keyed by label.
         strict: True if warnings fail a case; by default, they are its output.
     """
     root = Element("testsuites", name="stubwright test")

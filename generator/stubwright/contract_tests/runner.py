@@ -66,16 +66,16 @@ class Plan:
     Attributes:
         source: The server.
         tools: Globs for tool names; empty for all tools.
-        allows_writes: True to call tools that are not annotated as read-only, too.
+        allows_writes: True to also call tools that are not annotated as read-only.
         seed: The random seed for generated arguments.
         cases: The number of calls per tool.
         deadline: The time limit for each response, in seconds.
         budget: The time limit for all calls, in seconds.
-        examples: Examples from the manifest, by tool name.
+        examples: Examples from the manifest, keyed by tool name.
         probe: A call that returns the server's state; None to skip the hint checks.
         calls: The only calls to make, over one connection; empty to generate calls.
         rate: The maximum number of requests per second.
-        once: Each tool's `policy.once` in the manifest, by tool name.
+        once: Each tool's `policy.once` in the manifest, keyed by tool name.
     """
 
     source: Source

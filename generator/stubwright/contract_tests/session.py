@@ -246,7 +246,8 @@ class Session:
         return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments, **more)
 
     async def request(self, label: str, method: str, params: Mapping[str, Any]) -> Answer:
-        """Send a request other than a call to a listed tool and record it under a label; raises as `ask` does."""
+        """Send a request other than a call to a listed tool and record it under a label; raises the same exceptions as
+        `ask`."""
         await self.connect()
         self._requests.append(Request(label, method, params, time.monotonic()))
         return await self.ask(method, **params)

@@ -129,7 +129,7 @@ def is_slip(word: str, other: str) -> bool:
     """Return whether `word` looks like `other` with one or two wrong letters.
 
     Both words could be valid, so deliberately similar names do not count: `v1` and `v2`, `get` and `set`, `import` and
-    `export`. Only one part of the word can differ, by one letter, or by two if the part is long.
+    `export`. Only one part of the word can differ, in one letter, or in two if the part is long.
     """
     parts, others = (re.split(r"[^a-z0-9]+", each.casefold()) for each in (word, other))
     if word == other or len(parts) != len(others):

@@ -121,7 +121,7 @@ def make_tables(
 
     Args:
         schema: The schema.
-        anchors: The anchors of parts with a shared table, by pointer.
+        anchors: The anchors of parts with a shared table, keyed by pointer.
         start: The pointer to the schema of the first table.
     """
     return tuple(_Reader(schema, anchors or {}, start).read_tables())

@@ -28,7 +28,7 @@ def report(sizes: Mapping[str, int]) -> list[str]:
     """Return a note on tools with large results.
 
     Args:
-        sizes: The estimated tokens per result, by tool.
+        sizes: The estimated tokens per result, keyed by tool.
     """
     large = sorted((name for name, size in sizes.items() if size >= LARGE), key=lambda name: -sizes[name])
     if not large:

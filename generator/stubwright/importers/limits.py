@@ -79,7 +79,6 @@ class Deadline:
     """
 
     def __init__(self, seconds: float) -> None:
-        """Start the timer."""
         self.seconds = seconds
         self._end = time.monotonic() + seconds
 

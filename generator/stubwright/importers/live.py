@@ -342,7 +342,6 @@ class Connection:
     """
 
     def __init__(self, server: _Server) -> None:
-        """Use the connection of a server."""
         self._rpc = server.connection
         self._server = server
         self.callbacks = server.callbacks

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stubwright.jsonschema.locations import Role
 
 NO_VERSION: Final = "0.0.0"
-"""The version for a server without one."""
+"""The version of a server that does not report one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def read(text: str, name: str = "the list", notes: list[str] | None = None) -> t
         notes: Receives a note for each kind of recovered error.
 
     Raises:
-        DocumentError: It is not JSON or does not have a list of tools.
+        DocumentError: The text is not JSON or does not contain a list of tools.
     """
     value, problems = parse(text, name, [] if notes is None else notes)
     if problems:
@@ -92,7 +92,7 @@ def read_file(path: str, reader: Reader, notes: list[str]) -> tuple[Sequence[Any
         notes: Receives a note for each kind of recovered error.
 
     Raises:
-        DocumentError: It cannot be read, is not JSON, or does not have a list of tools.
+        DocumentError: The file cannot be read, is not JSON, or does not contain a list of tools.
     """
     document = document_reader.read(
         path, reader, lambda text: parse(text, path, notes), "a saved tools/list result in JSON"
@@ -106,7 +106,7 @@ def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     These are the non-empty strings in `serverInfo`, `instructions` and `nextCursor`.
 
     Raises:
-        DocumentError: It does not have a list of tools.
+        DocumentError: The value does not contain a list of tools.
     """
     if isinstance(value, dict) and isinstance(value.get("result"), dict):
         value = value["result"]

@@ -21,7 +21,7 @@ _FORMAT: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The tools' code, by the digest of their sources.
+    """The tools' code, keyed by the digest of their sources.
 
     `clean` has the digests of tools without diagnostics, which apply only to the digest `around`. `proven` has the
     digests of modules whose models were built.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """A digest of each tool in a manifest, by name, and a digest of all other parts."""
+    """A digest of each tool in a manifest, keyed by name, and a digest of all other parts."""
 
     tools: Mapping[str, str]
     around: str

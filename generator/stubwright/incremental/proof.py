@@ -37,7 +37,7 @@ def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) ->
 
     Args:
         package: The package's name.
-        sources: Its Python files, by path.
+        sources: Its Python files, keyed by path.
         modules: The module names within `models`.
 
     Returns:
@@ -126,7 +126,6 @@ class _Sources(MetaPathFinder, InspectLoader):
     """Finds and loads a package's modules from their source text."""
 
     def __init__(self, package: str, sources: Mapping[str, bytes]) -> None:
-        """Import `package` from its files by path."""
         self._package = package
         self._sources = sources
 

@@ -32,7 +32,8 @@ _HELP = (
 class Module:
     """A models module: its name within `models`, a digest of its sources, and a description.
 
-    `places` are the source locations of the classes' schemas, by class name prefix; the last applies to all others.
+    `places` maps class name prefixes to the source locations of the schemas; the last entry applies to all other
+    classes.
     """
 
     name: str

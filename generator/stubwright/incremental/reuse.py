@@ -35,7 +35,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """A manifest's models; `units` has all generated or reused code, by the tool's digest."""
+    """A manifest's models; `units` has all generated or reused code, keyed by the tool's digest."""
 
     reuse: Reuse
     manifest: ir.Manifest

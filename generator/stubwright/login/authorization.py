@@ -262,7 +262,7 @@ class BrowserLogin(StoredLogin):
                 return
 
     async def _probe(self, client: httpx2.AsyncClient) -> httpx2.Response | None:
-        """Send a first request; return the response headers, or None without a response."""
+        """Send a first request; return the response headers; None if there was no response."""
         headers = {
             **self._headers,
             "Accept": "application/json, text/event-stream",
@@ -352,7 +352,7 @@ def _make_url(
     requested = [*scopes]
     if _OFFLINE in issuer.scopes:
         requested = [*dict.fromkeys((*scopes, _OFFLINE))]
-        fields["prompt"] = "consent"  # without it, the scope is ignored (OpenID Connect Core, section 11)
+        fields["prompt"] = "consent"  # without `prompt`, the scope is ignored (OpenID Connect Core, section 11)
     if requested:
         fields["scope"] = " ".join(requested)
     parts = urlsplit(issuer.authorization)

@@ -35,7 +35,6 @@ class Listener:
     """
 
     def __init__(self) -> None:
-        """Generate the login's `state`."""
         self.state = secrets.token_urlsafe(32)
         self._arrived: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
         self._port = 0

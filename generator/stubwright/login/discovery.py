@@ -153,7 +153,8 @@ async def find_issuer(client: httpx2.AsyncClient, resource: Resource, server: st
     """Return a resource's authorization server.
 
     Raises:
-        LoginError: It has no metadata, or its metadata describes another server or contains an endpoint without https.
+        LoginError: The authorization server has no metadata, or its metadata describes another server or contains an
+            endpoint without https.
     """
     parts = urlsplit(resource.issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")

@@ -108,7 +108,7 @@ def check_url(url: object, what: str, server: str) -> str:
         server: The URL of the MCP server whose metadata contains it.
 
     Raises:
-        LoginError: It is missing, or secrets must not be sent to it.
+        LoginError: The URL is missing, or secrets cannot be sent to it.
     """
     if not isinstance(url, str) or not url:
         raise LoginError(f"there is no {what}")

@@ -34,10 +34,10 @@ def make_handlers(
 
     Args:
         tools: The package's tools.
-        methods: The handler methods by name: their roles, with the wire names of their entries.
+        methods: The handler methods, keyed by name: their roles, with the wire names of their entries.
         seed: The random seed; generated values also depend on the tool and its arguments.
         in_json: The URIs, or URI templates, of JSON resources.
-        pages: The key for the next page in the results of paginated tools, by tool name.
+        pages: The key for the next page in the results of paginated tools, keyed by tool name.
     """
     methods_by_name: dict[str, Callable[..., Awaitable[Any]]] = {
         name: (

@@ -68,7 +68,7 @@ class MockPackage(Package):
         Args:
             name: Its folder's import name.
             document: Its manifest.
-            methods: The handler methods, by role and wire name of their entry.
+            methods: The handler methods, keyed by role and wire name of their entry.
             calls: The HTTP calls for the server's tools, which the mock does not make.
         """
 

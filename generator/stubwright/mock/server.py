@@ -38,7 +38,7 @@ def serve(
         options: Server options, such as `--http`.
         seed: The random seed for generated responses.
         loader: The module whose `load` returns the package and its handlers in the server process.
-        files: Additional files, by name.
+        files: Additional files, keyed by name.
 
     Returns:
         The exit status.
@@ -89,7 +89,7 @@ main(PACKAGE)
 def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Forward signals that stop the process to a server, which then shuts down cleanly.
 
-    Yields a function that sets the server; earlier signals are forwarded, too.
+    Yields a function that sets the server, which also receives earlier signals.
     """
     servers: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
@@ -114,5 +114,5 @@ def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
 
 
 def _translate_signal(number: int) -> int:
-    """Return the signal for the server; closing a terminal stops it, too."""
+    """Return the signal to forward; closing the terminal also stops the server."""
     return number if number == signal.SIGINT else signal.SIGTERM

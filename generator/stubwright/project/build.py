@@ -121,7 +121,7 @@ def build(
         trust: Reuse the user's cached results from earlier runs.
         force: Overwrite generated files that were edited by hand.
         writes: True if the changes will be applied, so that the models must be tested.
-        project: All of the project's manifests, named as in the lock, if all are compiled.
+        project: All of the project's manifests, with the names used in the lock, if all are compiled.
 
     Raises:
         OSError: The target's folder cannot be read.

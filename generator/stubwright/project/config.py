@@ -123,9 +123,9 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
 
 
 def find_missing(project: Project, requirements: Iterable[str]) -> Iterator[str]:
-    """Yield the requirements that the project does not declare, or nothing if it lists no dependencies.
+    """Yield the requirements that the project does not declare; nothing if it lists no dependencies.
 
-    Requirements in its extras and groups count as declared, because users who run the server install them, too.
+    Requirements in extras and groups count as declared, because users who run the server also install those.
     """
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name

@@ -31,7 +31,7 @@ class Note:
 
     Attributes:
         generator: The digest of stubwright and its options.
-        inputs: The digest of each input, by path relative to the folder above the output folder.
+        inputs: The digest of each input, keyed by path relative to the folder above the output folder.
         entry: The manifest's entry in the lock, or the files of an output that is not in the lock.
         findings: The run's diagnostics.
     """
@@ -85,9 +85,9 @@ def recall(
     Args:
         disk: Reads the inputs.
         output: The output folder.
-        manifest: The manifest, named as in the lock.
+        manifest: The manifest, with the name used in the lock.
         option: The other command-line options.
-        is_wanted: Selects the files to return, by path below `output`.
+        is_wanted: Selects the files to return, given their path below `output`.
         what: The kind of output.
     """
     note = _read(output, manifest, what)

@@ -35,7 +35,7 @@ class Old:
         python: The command that starts its Python interpreter; None if both servers run in one process.
         is_fastmcp: True for a FastMCP server, false for an SDK server.
         requirement: The requirement in addition to the SDK; may be empty.
-        notes: The changes for functions that take a `Context`, by tool name.
+        notes: The changes for functions that take a `Context`, keyed by tool name.
         speaking: The names of tools that might log or ask questions.
         logs: True if any tool might log.
         asks: True if any tool might ask questions.

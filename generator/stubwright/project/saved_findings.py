@@ -23,12 +23,12 @@ class Text(Protocol):
 
     @property
     def text(self) -> str:
-        """Its text."""
+        """The document's text."""
         ...
 
     @property
     def value(self) -> Json:
-        """Its value."""
+        """The document's parsed value."""
         ...
 
     @property

@@ -39,7 +39,7 @@ def pack_runtime() -> Wheel:
     """Build a wheel of the installed runtime.
 
     Raises:
-        importlib.metadata.PackageNotFoundError: It is not installed as a distribution.
+        importlib.metadata.PackageNotFoundError: The runtime is not installed as a distribution.
     """
     return _pack(RUNTIME, _read_files(package_data.RUNTIME, "stubwright_runtime"))
 
@@ -48,7 +48,7 @@ def pack_compiler() -> Wheel:
     """Build a wheel of this compiler.
 
     Raises:
-        importlib.metadata.PackageNotFoundError: It is not installed as a distribution.
+        importlib.metadata.PackageNotFoundError: The compiler is not installed as a distribution.
     """
     code = _read_files(package_data.ROOT, "stubwright")
     return _pack(COMPILER, {**code, **_read_files(package_data.TEMPLATES, "stubwright/templates")})

@@ -25,7 +25,7 @@ _PORT: Final = "8000"
 
 
 def describe(manifest: ir.Manifest, publication: Publication) -> str:
-    """Return the server description from the table or, without one, from the manifest; empty if neither has one."""
+    """Return the server description from the table, or else from the manifest; empty if neither has one."""
     described = publication.description or manifest.server.get("description") or ""
     return " ".join(str(described).split())
 

@@ -59,7 +59,7 @@ class Publication:
 
 
 def read(file: str, text: str, scopes: Sequence[str]) -> Publication | list[Diagnostic]:
-    """Return the metadata in a `pyproject.toml`, or the problems with it.
+    """Return the metadata in a `pyproject.toml`, or its problems.
 
     Args:
         file: Its path, for locations.

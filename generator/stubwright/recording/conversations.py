@@ -38,7 +38,7 @@ class Answer:
     """The response to a call.
 
     Attributes:
-        response: `result` or `error`, as in the message.
+        response: The `result` or `error` of the message.
         notifications: The methods and parameters of the preceding notifications.
     """
 

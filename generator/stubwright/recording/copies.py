@@ -24,7 +24,6 @@ class Copies:
     """
 
     def __init__(self, largest: int = LARGEST, total: int = TOTAL) -> None:
-        """Set the limits."""
         self.largest = largest
         self.total = total
         self.held = 0
@@ -61,7 +60,7 @@ class Copy:
             self._data += part
 
     def pop(self) -> bytes:
-        """Return the bytes, or none if a limit was exceeded, and drop the copy."""
+        """Return the bytes and drop the copy; no bytes if a limit was exceeded."""
         data = bytes(self._data)
         self.drop()
         return data

@@ -112,7 +112,7 @@ def run(
 
 
 class _Proxy:
-    """The ASGI application."""
+    """The recording proxy, as an ASGI application."""
 
     def __init__(
         self,
@@ -320,7 +320,6 @@ class _Body:
     """
 
     def __init__(self, receive: Receive, copy: Copy) -> None:
-        """Read the body from the request's `receive`."""
         self.start = b""
         self.is_whole = False
         self.copy = copy
@@ -370,7 +369,6 @@ class _Events:
     """
 
     def __init__(self, encoding: str) -> None:
-        """Create a parser for a `Content-Encoding`."""
         self.size = 0
         self.problem = ""
         self._reader = EventReader()

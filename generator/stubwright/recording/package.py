@@ -31,7 +31,7 @@ OPTIONS: Final = "replay.json"
 
 _Feature = TypeVar("_Feature")
 _CACHE: Final[Mapping[str, Any]] = {"ttlMs": 0, "cacheScope": "private"}
-"""The fields that a resource result requires since 2026-07-28 (MCP, schema, `CacheableResult`)."""
+"""The fields that a resource result requires in MCP 2026-07-28 and later (MCP, schema, `CacheableResult`)."""
 
 
 class ReplayPackage(mock_package.MockPackage):

@@ -75,7 +75,7 @@ class Redactor:
         Args:
             names: Property names, case-insensitive.
             secrets: Secret values.
-            tools: JSON Pointers to arguments to redact, by tool name.
+            tools: JSON Pointers to arguments to redact, keyed by tool name.
         """
         self._names = frozenset(name.casefold() for name in names)
         self._tools = tools or {}

@@ -81,10 +81,10 @@ def run(
 
 
 class _RelayThread(threading.Thread):
-    """Relays bytes until either end is closed and then stops the command if it is still running."""
+    """Relays bytes until one end is closed, and then stops the command if it is still running."""
 
     def __init__(self, source: int, sink: int, lines: Lines, close: Callable[[], None]) -> None:
-        """Relay bytes from `source` to `sink` and to `lines`; `close` stops the command."""
+        """Create a thread that relays bytes from `source` to `sink` and `lines`; `close` stops the command."""
         super().__init__(daemon=True)
         self._source = source
         self._sink = sink
@@ -93,7 +93,7 @@ class _RelayThread(threading.Thread):
         self._steps = 0  # an even number while it waits for bytes, odd while it relays
 
     def run(self) -> None:
-        """Relay bytes until either end is closed."""
+        """Relay bytes until one end is closed."""
         with suppress(OSError):
             while data := os.read(self._source, _CHUNK):
                 self._steps += 1

@@ -25,7 +25,6 @@ class Issuer:
     """Issues tokens signed with this run's key."""
 
     def __init__(self) -> None:
-        """Generate the key pair."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         self._key = Ed25519PrivateKey.generate()

@@ -100,7 +100,7 @@ def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> s
         patience: Waits for it to start.
 
     Raises:
-        StaleError: It is outdated.
+        StaleError: The generated package is outdated.
     """
     named = (launch.handlers,) if launch.handlers is not None else ()
     with tempfile.TemporaryDirectory(prefix="stubwright-", ignore_cleanup_errors=True) as name:
@@ -169,7 +169,7 @@ class ServerSupervisor:
             debugging: Options that let a debugger attach; they share one port, so only one server runs at a time.
 
         Raises:
-            AddressError: It cannot be bound.
+            AddressError: The address cannot be bound.
         """
         self._host = host
         self._ended = ended

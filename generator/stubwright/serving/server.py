@@ -23,7 +23,6 @@ class Key:
     """A key set with one key."""
 
     def __init__(self, jwk: dict[str, Any]) -> None:
-        """Load the key."""
         from jwt import PyJWK
 
         self._id, self._algorithm = jwk["kid"], jwk["alg"]

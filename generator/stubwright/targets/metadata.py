@@ -46,6 +46,6 @@ class Key:
 
 @cache
 def load_keys(kind: Kind) -> Mapping[str, Key]:
-    """Return the keys that hosts read on tools or on resources, by name."""
+    """Return the keys that hosts read on tools or on resources, keyed by name."""
     table: dict[str, dict[str, Any]] = json.loads(_FILE.read_text("utf-8"))[kind]
     return {name: Key(name, **entry) for name, entry in table.items()}

@@ -28,17 +28,17 @@ class ListedTool:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The tool's name."""
         return str(self.definition["name"])
 
     @cached_property
     def dialect(self) -> Dialect:
-        """The dialect of its input schema."""
+        """The dialect of the tool's input schema."""
         return dialects.find_dialect(self.schema) or dialects.DRAFT_2020_12
 
     @property
     def schema(self) -> Any:
-        """Its input schema."""
+        """The tool's input schema."""
         return self.definition.get("inputSchema", {})
 
     @cached_property

@@ -31,7 +31,6 @@ class Journal:
     """The events of a run."""
 
     def __init__(self) -> None:
-        """Create an empty journal."""
         self._events: deque[Event] = deque(maxlen=_KEPT)
         self._last = 0
         self._is_closed = False

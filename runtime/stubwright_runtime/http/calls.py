@@ -78,7 +78,7 @@ _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
 _FIRST_WAIT: Final = 0.5
 _LONGEST_WAIT: Final = 10.0
-"""Maximum seconds to wait before a retry. If an API asks for a longer wait, the caller gets the error instead."""
+"""The maximum delay before a retry, in seconds. If an API asks for a longer wait, the caller gets the error instead."""
 
 _CONNECTING: Final = 10.0
 _PLAIN: Final = ""
@@ -122,7 +122,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
 
     @property
     def around(self) -> Around | None:
-        """The handlers' `around`, which wraps each method, or `None`."""
+        """The handlers' `around`, which wraps each method; `None` if it is not defined."""
         return find_around(self._handlers)
 
     async def __aenter__(self) -> Self:
@@ -459,7 +459,7 @@ async def _send_once(client: httpx2.AsyncClient, outgoing: OutgoingRequest, url:
             media, data = await outgoing.read_events(response.aiter_bytes(), outgoing.secrets)
             return Answer(response.status_code, {**headers, "content-type": media}, data, url)
         body = bytearray()
-        # Limit the decompressed size, too.
+        # The limit also applies to the decompressed size.
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > most:

@@ -26,7 +26,7 @@ def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: 
         value: The tool's result.
         name: The tool's name.
         policy: The tool's policy; `maxResultBytes` is the limit, by default 64 KiB.
-        most_tokens: The maximum tokens of text (`budget.result`).
+        most_tokens: The maximum number of text tokens (`budget.result`).
     """
     most = parse_size(policy.get("maxResultBytes", _DEFAULT))
     data, mime_type = _bytes(value)

@@ -69,7 +69,7 @@ TEXT: Final = Content(is_file=False, is_base64=False, media=None, items=None)
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Argument contents by name, by pattern, and for all other names (`additionalProperties`)."""
+    """Argument contents, keyed by name and by pattern, and the content for all other names (`additionalProperties`)."""
 
     by_name: Mapping[str, Content]
     others: Content = TEXT

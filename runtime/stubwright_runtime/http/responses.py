@@ -34,7 +34,7 @@ _MOST_SHOWN: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: its status, headers by lower-case name, body, and URL."""
+    """A response: its status, headers keyed by lowercase name, body, and URL."""
 
     status: int
     headers: Mapping[str, str]

@@ -41,7 +41,7 @@ class Subject:
 
 
 def find_subject(principal: Principal) -> Subject | None:
-    """Return the caller with the current request's token, or `None` if the principal has no token there.
+    """Return the caller with the current request's token, or `None` if the principal has no token.
 
     Tasks have no token because they run after the request.
     """

@@ -74,7 +74,6 @@ class Tokens:
     """A server's cached access tokens."""
 
     def __init__(self) -> None:
-        """Create an empty cache."""
         self._states: dict[str, _GrantState] = {}
         self._exchanged: PrincipalCache[_GrantState] = PrincipalCache(_GrantState)
 

@@ -9,10 +9,9 @@ _MOST: Final = 100
 
 
 class Failures:
-    """Stored exceptions by reference; empty until `keep` is called."""
+    """Stored exceptions, keyed by reference; empty until `keep` is called."""
 
     def __init__(self) -> None:
-        """Create a disabled store."""
         self._by_reference: dict[str, BaseException] | None = None
 
     def keep(self) -> None:

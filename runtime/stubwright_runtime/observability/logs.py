@@ -45,7 +45,7 @@ class Redaction(logging.Filter):
     """A filter that redacts records, for loggers and handlers."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Redact a record, and keep it."""
+        """Redact a record without dropping it."""
         try:
             message = record.getMessage()
         except (TypeError, ValueError):  # `logging` would print the arguments
@@ -98,7 +98,7 @@ class LogThrottle:
     """Logs frequent events: the first immediately, then at most one line per period, with a count."""
 
     def __init__(self, log: logging.Logger, message: str, seconds: float = 10.0) -> None:
-        """Take a message whose first argument is the count, and a period in seconds."""
+        """Create a throttle; the first argument of `message` is the count, and `seconds` is the period."""
         self._log = log
         self._message = message
         self._seconds = seconds

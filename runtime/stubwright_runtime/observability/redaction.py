@@ -117,7 +117,8 @@ def is_secret_name(name: str) -> bool:
 
 
 def _redact_paths(value: Json, paths: list[list[str]]) -> Any:
-    """Return a copy of `value` with the values at `paths` redacted, as are strings on a path, which might be JSON."""
+    """Return a copy of `value` with the values at `paths` redacted. Strings on a path, which might be JSON, are also
+    redacted."""
     if [] in paths or (paths and isinstance(value, str)):
         return REDACTED
     if isinstance(value, dict):

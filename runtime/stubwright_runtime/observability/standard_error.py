@@ -30,7 +30,7 @@ class BackgroundStream:
         Args:
             descriptor: The file descriptor. It stays open.
             encoding: The text encoding; characters it cannot encode are escaped.
-            most: The maximum pending bytes.
+            most: The maximum size of pending text, in bytes.
         """
         self._descriptor = descriptor
         self._encoding = encoding
@@ -79,7 +79,7 @@ class BackgroundStream:
         """Do nothing, because `logging` calls this after each record."""
 
     def drain(self, seconds: float) -> bool:
-        """Wait up to some seconds until all text is written and return whether it is."""
+        """Wait until all text is written or the time is up; return whether all text was written."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._size or self._error is not None, seconds)
 
@@ -88,7 +88,7 @@ class BackgroundStream:
         self._size += len(data)
 
     def _report_lost(self) -> bytes:
-        """Return a line that reports the number of lost lines, and reset the number."""
+        """Return a line that reports the number of lost lines, and reset the count."""
         lost, self._lost = self._lost, 0
         noun = "line" if lost == 1 else "lines"
         return f"… {lost:,} log {noun} lost: standard error was not read{os.linesep}".encode(

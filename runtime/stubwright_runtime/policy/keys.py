@@ -25,10 +25,10 @@ _KEPT: Final = 3600.0
 """Seconds until keys are fetched again."""
 
 _PAUSE: Final = 30.0
-"""The minimum seconds between two requests to the issuer."""
+"""The minimum time between two requests to the issuer, in seconds."""
 
 _FIRST_PAUSE: Final = 5.0
-"""The minimum seconds between two requests until one succeeds."""
+"""The minimum time between two requests until one succeeds, in seconds."""
 
 _LONGEST: Final = 86400.0
 """Seconds for which keys are used while the issuer is unavailable; they might be revoked in the meantime."""
@@ -73,8 +73,8 @@ class Keys:
 
         Args:
             issuer: The issuer identifier.
-            jwks_uri: The URL of the keys; by default from the issuer's metadata.
-            pause: Minimum seconds between two requests.
+            jwks_uri: The URL of the keys; by default, the URL from the issuer's metadata.
+            pause: The minimum time between two requests, in seconds.
             kept: Seconds after which the keys are fetched again.
             longest: Seconds after which the keys expire if the issuer does not respond.
             transport: The HTTP transport; by default the network.

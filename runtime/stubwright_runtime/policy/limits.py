@@ -25,7 +25,6 @@ class Limits:
     """The limits on one server's tools."""
 
     def __init__(self) -> None:
-        """Create limits without tools."""
         self._bounds: dict[str, _Bounds] = {}
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:

@@ -46,7 +46,7 @@ LEASE: Final = 30.0
 
 _KIND: Final = "once"
 _PATIENCE: Final = 60.0
-"""The maximum seconds that a call without a timeout waits for the first call."""
+"""The maximum time that a call without a timeout waits for the first call, in seconds."""
 
 _MARGIN: Final = 0.1
 """Seconds before its timeout at which a waiting call gets a response."""
@@ -180,7 +180,7 @@ class IdempotentCalls:
     """The idempotent calls of one server."""
 
     def __init__(self, store: Store, refuse_error: _Refuse) -> None:
-        """Create it with a store for results and a function that converts a handler's exception to an outcome."""
+        """Create the calls; `store` stores results, and `refuse_error` converts a handler's exception to an outcome."""
         self._store = store
         self._refuse_error = refuse_error
         self._renewer = LeaseRenewer(store)

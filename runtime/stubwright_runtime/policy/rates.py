@@ -29,7 +29,7 @@ class Rates:
     """
 
     def __init__(self, store: Store) -> None:
-        """Count calls in a store, or in memory if it is not shared."""
+        """Count calls in `store` if it is shared, or else in memory."""
         self._windows = Windows() if store.pool is None else SharedWindows(store)
         self.uncounted = 0
 

@@ -99,7 +99,7 @@ def _write(value: object) -> str:
 def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> list[dict[str, Any]] | None:
     """Return the content with the lines of text that fit, and a note about the rest.
 
-    Return `None` if the content must not be cut or no line fits.
+    Return `None` if the content cannot be cut or no line fits.
     """
     content: Sequence[dict[str, Any]] = result["content"]
     texts = [block["text"] for block in content if block["type"] == "text"]

@@ -26,7 +26,6 @@ class Scopes:
     """
 
     def __init__(self, package: Package) -> None:
-        """Collect the scopes of a package."""
         auth: Mapping[str, Any] = package.manifest.get("auth") or {}
         self.challenges: bool = auth.get("onMissing") == "challenge"
         self._required: Sequence[str] = auth.get("requiredScopes") or ()

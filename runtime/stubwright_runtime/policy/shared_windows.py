@@ -37,7 +37,6 @@ class SharedWindows:
     """The windows of processes that share a store."""
 
     def __init__(self, store: Store) -> None:
-        """Use the Redis client of a store."""
         self._store = store
         redis: Any = importlib.import_module("redis.asyncio").Redis(connection_pool=store.pool)
         self._hit = redis.register_script(HIT)

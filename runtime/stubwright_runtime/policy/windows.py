@@ -14,7 +14,6 @@ class Windows:
     """
 
     def __init__(self) -> None:
-        """Create empty windows."""
         self._hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
 
     async def hit(self, key: str, limit: int, seconds: int) -> float:

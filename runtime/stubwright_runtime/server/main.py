@@ -179,7 +179,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
     parser.add_argument(
         "--stateless",
         action="store_true",
-        help="with --http: serve without sessions, so that any process can answer older clients, too; they receive no "
+        help="with --http: serve without sessions, so that any process can also answer older clients; they receive no "
         "requests and no change notifications",
     )
     parser.add_argument(

@@ -57,10 +57,11 @@ class HttpOptions(TypedDict, total=False):
     """Origins of other web pages to allow, such as `https://app.example.com`; by default none."""
 
     token_verifier: TokenVerifier | None
-    """Verifies bearer tokens; by default from the manifest's `auth`. Without either, any caller is allowed."""
+    """Verifies bearer tokens; by default, the manifest's `auth` is used. If the manifest has no `auth`, any caller is
+    allowed."""
 
     session_idle_timeout: float
-    """The idle timeout of sessions in seconds, by default 1800. Sessions exist up to 2025-11-25."""
+    """The idle timeout of sessions in seconds, by default 1800. Sessions exist in MCP 2025-11-25 and earlier."""
 
     max_sessions: int
     """The maximum number of open sessions, by default 2000. At the limit, a new session receives HTTP 503."""
@@ -76,8 +77,9 @@ class HttpOptions(TypedDict, total=False):
     """
 
     stateless: bool
-    """True to serve clients up to 2025-11-25 without sessions, so that any process can answer each request. They
-    receive no requests and no change notifications, and cannot resume streams. By default, they have sessions.
+    """True to serve clients that use MCP 2025-11-25 or earlier without sessions, so that any process can answer each
+    request. They receive no requests and no change notifications, and cannot resume streams. By default, they have
+    sessions.
     """
 
     health: bool

@@ -17,7 +17,7 @@ OVERHEAD: Final = 1024
 
 EACH: Final = "16MiB"
 ALL: Final = "128MiB"
-"""The default limits. With Redis' overhead, `ALL` takes less than the 256 MB in `examples/deploy`."""
+"""The default limits. With Redis's overhead, `ALL` takes less than the 256 MB in `examples/deploy`."""
 
 _UNITS: Final = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 

@@ -58,7 +58,7 @@ class WaitBudget:
         return self._left - (now - self._since)
 
     def end(self, now: float) -> None:
-        """End a wait."""
+        """Mark the end of a wait for the store."""
         self._waits -= 1
         if not self._waits and now - self._since > _BRISK:
             self._left -= now - self._since
@@ -147,7 +147,7 @@ class Outages:
             log().warning("the store at %s is unavailable: %s", self._url, str(error) or "it does not respond")
 
     def record_mode(self, mode: str) -> None:
-        """Record Redis' mode. Raises StateLost if the mode is not supported."""
+        """Record Redis's mode. Raises StateLost if the mode is not supported."""
         was_usable, self.is_usable = self.is_usable, mode not in _UNUSABLE
         if not self.is_usable:
             if was_usable:

@@ -43,7 +43,7 @@ class RecordIndex:
         number: The number of changes so far.
         over: When all past entries will have expired, in milliseconds; -1 means never.
         oldest: Nonces up to this one count as used.
-        records: The existing records by name.
+        records: The existing records, keyed by name.
         nonces: The used nonces, with their expiry in milliseconds.
     """
 

@@ -66,7 +66,7 @@ _NUMBERS: Final = "record_indexes"
 """The topic for index number changes."""
 
 _SLACK: Final = 1000
-"""The maximum milliseconds between reading and changing an index, to allow for record expiry."""
+"""The maximum time between reading and changing an index, in milliseconds, to allow for record expiry."""
 
 _TOKEN: Final = 16
 """The number of bytes that identify a ciphertext."""
@@ -114,7 +114,7 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
         raise StoreConfigurationError(f"the state URL is invalid: {error}") from None
     if not keys:
         log().warning(
-            "values in Redis are encrypted with a key that is stored there, too; set %s to use your own", variable
+            "values in Redis are encrypted with a key that Redis also stores; set %s to use your own", variable
         )
     shown = address.shown
     refusals = (errors.ResponseError, errors.BusyLoadingError, errors.AuthenticationError, errors.AuthorizationError)

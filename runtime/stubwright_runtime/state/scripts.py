@@ -1,4 +1,4 @@
-"""Atomic operations as Lua scripts that use Redis' clock.
+"""Atomic operations as Lua scripts that use Redis's clock.
 
 A record is a hash: `d` its data, `h` its head, `v` its version, `e` its latest end, `i` its idle time, `c` its number,
 `x` the index of its owner, `a` its account, `s` its set in that account, `b` its counted bytes,

@@ -239,7 +239,7 @@ class Store(Protocol):
 
         Args:
             nonce: A nonce from `make_nonce`.
-            seconds: How many seconds to store it.
+            seconds: How long to store the nonce, in seconds.
             payer: The nonce's payer.
         """
         ...

@@ -1,1 +1,1 @@
-"""Tasks: calls that continue after their response (MCP 2025-11-25, and the tasks extension for 2026-07-28)."""
+"""Tasks: calls that continue after their response (MCP 2025-11-25, and the 2026-07-28 tasks extension)."""

@@ -1,4 +1,4 @@
-"""Client connections for running tasks, up to 2025-11-25. Clients may miss notifications."""
+"""Client connections for running tasks (MCP 2025-11-25 and earlier). Clients may miss notifications."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TaskConnection(Protocol):
 
     @property
     def session(self) -> str | None:
-        """The HTTP session ID, up to 2025-11-25."""
+        """The HTTP session ID (MCP 2025-11-25 and earlier)."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Sends a task's questions to a client that is waiting for its result, up to 2025-11-25."""
+"""Sends a task's questions to a client that is waiting for its result (MCP 2025-11-25 and earlier)."""
 
 from __future__ import annotations
 

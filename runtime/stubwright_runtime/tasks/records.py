@@ -1,6 +1,6 @@
 """Task records and their permitted changes.
 
-MCP 2025-11-25 (basic/utilities/tasks, "Task Status Lifecycle") and the extension for 2026-07-28 define the statuses and
+MCP 2025-11-25 (basic/utilities/tasks, "Task Status Lifecycle") and the 2026-07-28 extension define the statuses and
 their transitions.
 """
 
@@ -74,10 +74,10 @@ class Task:
         is_error: Whether the task completed with an `isError` result.
         result: The key of the stored result.
         error: The JSON-RPC error that the task failed with.
-        answers: The client's answers, by question name.
-        done: Results from `ctx.once`, by key.
+        answers: The client's answers, keyed by question name.
+        done: The results of `ctx.once` calls, keyed by key.
         tries: How often each question was asked.
-        pending: Pending questions, by their wire keys.
+        pending: Pending questions, keyed by their wire keys.
         used: All wire keys used so far, which are not reused.
         run: The current run, whose process may have crashed.
         attempt: The number of runs so far: a fencing token with which a database can reject a replaced run.

@@ -58,7 +58,7 @@ _RETRY_INTERVAL: Final = 0.5
 """Seconds between attempts to store a task's end."""
 
 _MESSAGE_INTERVAL: Final = 1.0
-"""The minimum seconds between saves of a task's message."""
+"""The minimum time between saves of a task's message, in seconds."""
 
 _MAX_CHARACTERS: Final = 200
 """The maximum length of an error in a task's message."""

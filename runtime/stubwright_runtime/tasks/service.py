@@ -202,7 +202,7 @@ class Tasks:
         asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
         if asked_first:
             context: Any = compile_context(self._server, tool.stem, tool.extension)(request, tool.name)
-            # Since 2026-07-28, concurrent questions are sent in one round.
+            # In MCP 2026-07-28 and later, concurrent questions are sent in one round.
             await asyncio.gather(*(context.ask.ask_ahead(name) for name in asked_first))
         state, now = find_rounds(request).state, self.task_store.now()
         task = Task(

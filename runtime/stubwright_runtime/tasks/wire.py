@@ -1,4 +1,4 @@
-"""Converts tasks to the wire formats of 2025-11-25 and of the extension for 2026-07-28.
+"""Converts tasks to the wire formats of MCP 2025-11-25 and of the 2026-07-28 extension.
 
 A task whose tool returns `isError` is `failed` in 2025-11-25 but `completed` in the extension.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .records import Task
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
-"""The extension that 2026-07-28 clients declare if they support tasks."""
+"""The extension that MCP 2026-07-28 clients declare if they support tasks."""
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
 

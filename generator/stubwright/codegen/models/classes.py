@@ -174,7 +174,7 @@ def plan_classes(
     Args:
         stem: The class prefix for `$defs`.
         parts: The module's documents, in the order of their classes.
-        imported: The classes of shared schemas, by name under `schemas`.
+        imported: The classes of shared schemas, keyed by name under `schemas`.
         reserved: Names that are already used in the package.
 
     Returns:
@@ -1167,7 +1167,7 @@ def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
-    """Return the required values of properties that must equal a string, by name."""
+    """Return the required values of properties that must equal a string, keyed by name."""
     constants = {}
     for name, child in sorted(_properties(schema).items()):
         if isinstance(child, dict):

@@ -66,7 +66,7 @@ class ModelModule:
 
     @property
     def names(self) -> tuple[Name, ...]:
-        """The names that it defines."""
+        """The names that the module defines."""
         return (*(each.name for each in self.classes), *(name for each in self.named_types for name in each.names))
 
 
@@ -80,7 +80,7 @@ def load() -> None:
 def find_homes(
     shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = (), taken: ReservedNames = NOTHING
 ) -> dict[str, ImportedType]:
-    """Return each shared schema's class, by name under `schemas`, with its module below `models.shared`.
+    """Return each shared schema's class with its module below `models.shared`, keyed by name under `schemas`.
 
     Objects with properties have a class, as do mappings (for whole results). Enumerations and scalars have a named
     type. Other schemas have no entry.
@@ -237,7 +237,7 @@ class SharedModules:
     """Modules of shared schemas. `of` maps names under `schemas` to modules.
 
     Schemas that reference each other have their classes in one common module, since modules cannot import each other.
-    The schemas' own modules import the classes from it. `circles` are the common modules, by name below
+    The schemas' own modules import the classes from it. `circles` are the common modules, keyed by name below
     `models.shared`.
     """
 
@@ -502,7 +502,7 @@ def _module(draft: _Draft) -> ModelModule:
 
 
 def _group_imports(names: Collection[str]) -> dict[Name, Collection[str]]:
-    """Return the names that models import, by module.
+    """Return the names that models import, keyed by module.
 
     Raises:
         LookupError: A name is missing from `naming.MODEL_IMPORTS`, so a class could clash with it.

@@ -31,7 +31,7 @@ def parse_declaration(text: str, name: Name) -> Code:
     """Return `text` as source if it is the class `name` and only declares fields.
 
     Raises:
-        ValueError: It does not.
+        ValueError: The text contains anything else.
     """
     match ast.parse(text).body:
         case [ast.ClassDef() as written] if written.name == name:
@@ -45,7 +45,7 @@ def require_declarations(written: ast.ClassDef) -> None:
     """Check that a class only contains annotated fields and docstrings, and only calls field functions.
 
     Raises:
-        ValueError: It contains anything else.
+        ValueError: The class contains anything else.
     """
     for setting in written.keywords:
         if not _is_literal(setting.value):
@@ -74,7 +74,7 @@ def parse_module(text: str) -> Code:
     """Return a models module as source if it only imports names for models and declares classes.
 
     Raises:
-        ValueError: It does something else.
+        ValueError: The module contains anything else.
     """
     for part in ast.parse(text).body:
         match part:
@@ -95,7 +95,7 @@ def parse_method(text: str) -> Code:
     """Return a client method as source if it only calls one of the client's methods with its arguments.
 
     Raises:
-        ValueError: It does something else.
+        ValueError: The method does anything else.
     """
     match ast.parse(f"class _:\n{text}").body:
         case [ast.ClassDef(bases=[], keywords=[], decorator_list=[], body=[ast.AsyncFunctionDef() as written])]:

@@ -15,7 +15,7 @@ Way: TypeAlias = tuple[str, ...]
 
 @dataclass(slots=True)
 class Marks:
-    """Redacted properties by object, and the paths that continue in shared schemas."""
+    """Redacted properties, keyed by object, and the paths that continue in shared schemas."""
 
     properties: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
     elsewhere: set[tuple[str, Way]] = field(default_factory=set)

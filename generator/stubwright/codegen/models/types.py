@@ -174,7 +174,7 @@ class Document:
             merged: Whether to merge the root's object alternatives into one object with all their properties.
 
         Attributes:
-            bundled: The name under `schemas` of each bundled schema, by pointer.
+            bundled: The name under `schemas` of each bundled schema, keyed by pointer.
             is_exact: Whether a string always has the Python type of its format.
         """
         self.name = name

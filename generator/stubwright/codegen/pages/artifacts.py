@@ -1,6 +1,6 @@
 """Generates a package's files: pages, models and `manifest.json`.
 
-Pages that need no models are rendered while worker processes may still generate models. Writes no files.
+Pages that need no models are rendered while worker processes may still generate models. Does not write files.
 """
 
 from __future__ import annotations

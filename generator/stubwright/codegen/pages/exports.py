@@ -37,7 +37,7 @@ _PARTS: Final = {
 }
 
 OWN: Final = {"registry": ("TOOLS",), "server": ("asgi_app", "build_server")}
-"""Names that packages define in addition to models and classes, by module."""
+"""Names that packages define in addition to models and classes, keyed by module."""
 
 ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingResult", "EndlessPages"}).union(
     *_PARTS.values(), *OWN.values()

@@ -105,7 +105,7 @@ def mark_shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
 def find_homes_for(
     tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: ReservedNames
 ) -> Mapping[str, ImportedType]:
-    """Return the shared schemas' classes for the models of some tools, by name under `schemas`."""
+    """Return the shared schemas' classes for the models of some tools, keyed by name under `schemas`."""
     if not shared:
         return {}
     from stubwright.codegen.models import datamodel

@@ -23,7 +23,7 @@ def name_input_class(tool: ir.Tool) -> Name:
 
 
 def name_output_class(tool: ir.Tool) -> Name | None:
-    """Return the name of a tool's result class, or None without an output schema."""
+    """Return the name of a tool's result class; None if the tool has no output schema."""
     return naming.name_output_class(tool.names) if tool.output is not None else None
 
 
@@ -40,7 +40,7 @@ def list_primitive_features(manifest: ir.Manifest) -> frozenset[str]:
 
 
 def list_own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Sequence[str]]:
-    """Return the names that a package itself defines and exports, by module.
+    """Return the names that a package itself defines and exports, keyed by module.
 
     Args:
         manifest: The lowered manifest.

@@ -17,7 +17,7 @@ class PrimitiveCode:
 
     `response` is a deprecated tool's method in the responses class, which refers to other tools' methods by name.
     `task` is the same for the tasks class, if the tool can run as a task. `names` are the names in method signatures,
-    except builtins. `home` is a prompt's or resource's module below `models`, which is empty without models.
+    except builtins. `home` is a prompt's or resource's module below `models`, which is empty if there are no models.
     """
 
     module: Code
@@ -31,10 +31,10 @@ class PrimitiveCode:
 
 @dataclass(frozen=True, slots=True)
 class PackageCode:
-    """The code for all primitives, in manifest order: `units` for tools, by name, and `primitives` for the rest.
+    """The code for all primitives, in manifest order: `units` for tools, keyed by name, and `primitives` for the rest.
 
     `shared` contains the models of each shared schema that has a class. `circles` contains the modules with the classes
-    of shared schemas that reference each other, by name below `models.shared`.
+    of shared schemas that reference each other, keyed by name below `models.shared`.
     """
 
     units: Mapping[str, PrimitiveCode]

@@ -20,8 +20,8 @@ def match_renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mappi
     """Map old names to new ones. A removed entry matches if exactly one new entry differs only in name and title.
 
     Args:
-        old: The old wire definitions, by name.
-        new: The new wire definitions, by name.
+        old: The old wire definitions, keyed by name.
+        new: The new wire definitions, keyed by name.
     """
     gone = {name: _serialize_definition(entry) for name, entry in old.items() if name not in new}
     fresh = {name: _serialize_definition(entry) for name, entry in new.items() if name not in old}

@@ -1,4 +1,4 @@
-"""Imports as data: the names that a generated module imports, by module, and how to format them.
+"""Represents the imports of a generated module, and formats them.
 
 The format follows the defaults of isort and ruff, so that generated code passes their checks: names in natural order,
 and at most 88 columns. Formatters with longer lines leave them unchanged.

@@ -29,7 +29,7 @@ def format_literal(value: Json | tuple[Json, ...]) -> Code:
         value: A JSON value, or a tuple of JSON values.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: The value has another type.
     """
     return Code(_literal(value))
 

@@ -41,7 +41,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ClientClass:
-    """A class on the client page: the client, a toolset's client, or the responses or tasks of either.
+    """A class on the client page: a client (of the server or a toolset), its responses, or its tasks.
 
     `methods` pairs each method that it reuses from the client with an expression. `responses` and `tasks` are the
     classes of `with_raw_response` and `tasks`.

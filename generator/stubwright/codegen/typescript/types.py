@@ -53,7 +53,7 @@ class ToolTypes:
 
 @dataclass(frozen=True, slots=True)
 class ServerTypes:
-    """A server's types: for its shared schemas, and for each tool by name."""
+    """A server's types: for its shared schemas, and for its tools, keyed by name."""
 
     shared: Sequence[tuple[Name, Code]]
     tools: Mapping[str, ToolTypes]

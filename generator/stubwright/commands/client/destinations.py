@@ -104,7 +104,7 @@ def add_options(parser: CommandParser) -> None:
 
 
 def is_named(word: str) -> bool:
-    """Return whether a word is a URL or a manifest path."""
+    """Return whether an argument is a URL or a manifest path."""
     return http.is_url(word) or word.lower().endswith(_ENDINGS)
 
 

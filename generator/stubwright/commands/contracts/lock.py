@@ -100,7 +100,7 @@ def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
     urls = [target for target in targets if "://" in target]
     if arguments.command is not None:
         if targets:
-            raise UsageError("specify either sources or a command after `--`, not both")
+            raise UsageError("specify sources, or a command after `--`, but not both")
         return [_find_server(None, arguments)]
     if not targets:
         raise UsageError("specify a server: a URL, a manifest, a saved list, or a command after `--`")
@@ -151,7 +151,7 @@ def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, 
     Args:
         target: The server.
         arguments: The command line.
-        written: Collects the contracts by file.
+        written: Collects the contracts, keyed by file.
     """
     from stubwright.importers.live import UnreachableError
 

@@ -155,7 +155,7 @@ def _share_headers(contracts: Sequence[Contract], texts: Sequence[str]) -> Mappi
 
 
 def _share_variables(contracts: Sequence[Contract], texts: Sequence[str]) -> Mapping[str, dict[str, str]]:
-    """Return each contract's `--env` variables by path. Raises UsageError if no contract names a variable."""
+    """Return each contract's `--env` variables, keyed by path. Raises UsageError if no contract names a variable."""
     shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
     commands = [contract for contract in contracts if contract.location.command]
     for name, value in map(servers.parse_variable, texts):
@@ -170,10 +170,10 @@ def _share_variables(contracts: Sequence[Contract], texts: Sequence[str]) -> Map
 
 
 def _read_configuration(path: str, contracts: Sequence[Contract]) -> Mapping[str, Any]:
-    """Return a client configuration's entries by contract path.
+    """Return a client configuration's entries, keyed by contract path.
 
     Raises:
-        UsageError: It does not contain any of the contracts' servers.
+        UsageError: The file does not contain any of the contracts' servers.
         SourceError: The file is invalid.
     """
     from stubwright.commands.contracts import configurations, files

@@ -217,7 +217,7 @@ def _to_variable(name: str) -> str:
 
 
 def _quote(word: str, location: Location) -> str:
-    """Quote a word, but let the shell expand the location's variables."""
+    """Quote an argument, but let the shell expand the location's variables."""
     if any(name in location.env for name in _VARIABLE.findall(word)):
         escaped = _SPECIAL.sub(r"\\\1", word)
         return f'"{escaped}"'

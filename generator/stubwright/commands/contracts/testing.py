@@ -226,7 +226,7 @@ def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[
         return
     word: str | None = arguments.target
     if word is not None and arguments.command is not None:
-        raise UsageError("specify either a server or a command after `--`, not both")
+        raise UsageError("specify a server, or a command after `--`, but not both")
     if word is not None and not destinations.is_named(word):
         raise UsageError(f"`{word}` is not a manifest, a contract or a URL; put a command after `--`")
     if word is not None and not http.is_url(word) and _is_contract(word):

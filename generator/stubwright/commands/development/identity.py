@@ -91,7 +91,7 @@ def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None
         from stubwright.serving.issuer import list_scopes
 
         scopes = " ".join(f"--scope {scope}" for scope in list_scopes(manifest.document)[:2] or ("SCOPE",))
-        write_out(f"callers need a token from {auth['issuer']}; to try without it, use: stubwright dev {scopes}\n")
+        write_out(f"callers need a token from {auth['issuer']}; without a token, use: stubwright dev {scopes}\n")
         return
     from stubwright.serving.issuer import HOURS
 

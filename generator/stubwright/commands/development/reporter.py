@@ -35,7 +35,7 @@ class Reporter:
     """Reports a run to the terminal, and to the page if it is open."""
 
     def __init__(self, content: PageContent | None, identity: Identity | None) -> None:
-        """Report to the page unless it is None; the page calls the server as `identity`."""
+        """Create a reporter; without `content`, there is no page. The page calls the server as `identity`."""
         self._content = content
         self._identity = identity
         self._summary = ""

@@ -207,7 +207,7 @@ def _find_status(recorder: Recorder, status: int, path: str) -> int:
 
 
 def _read_redacted(path: str) -> Mapping[str, Sequence[str]] | None:
-    """Return the fields that a manifest redacts, by tool, or None after reporting an invalid manifest."""
+    """Return the fields that a manifest redacts, keyed by tool, or None after reporting an invalid manifest."""
     manifest = read_manifest(path)
     if manifest is None:
         return None

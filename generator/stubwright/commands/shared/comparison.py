@@ -61,7 +61,7 @@ class Version:
 
 
 UNNAMED: Final = "server"
-"""The server name for a saved list without one; constant, so that comparisons do not report it."""
+"""The server name for a saved list that does not include it; constant, so that comparisons do not report it."""
 
 
 class VersionError(Exception):
@@ -152,8 +152,8 @@ def read(given: str, other: str) -> Version:
         other: The other argument, which supplies the path for `git:REV`.
 
     Raises:
-        VersionError: It cannot be read.
-        UsageError: It does not identify one file.
+        VersionError: The version cannot be read.
+        UsageError: The argument does not identify exactly one file.
     """
     if given.startswith(_GIT):
         return _read_revision(given, other)
@@ -185,7 +185,7 @@ def list_live(source: Source) -> Version:
 
 
 def with_texts(path: str, texts: Mapping[str, str]) -> Version:
-    """Return a manifest on disk with the contents of some files replaced, by path."""
+    """Return a manifest on disk with the contents of some files replaced; these are keyed by path."""
     from stubwright.project.files import disk
 
     return _compile(f"{path}, refreshed", path, _OverlayReader(disk.Disk(), texts))

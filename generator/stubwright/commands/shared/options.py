@@ -33,8 +33,8 @@ _OPTION: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 class CommandParser(argparse.ArgumentParser):
     """A command parser in which the words after `--` can be a server command.
 
-    If `takes_command` is set, it stores the words after `--` as `command`, or None without a `--`. With `only_after`,
-    it does so only if this option precedes the `--`, which otherwise has its usual meaning.
+    If `takes_command` is set, it stores the words after `--` as `command`, or None if there is no `--`. With
+    `only_after`, it does so only if this option precedes the `--`, which otherwise has its usual meaning.
     """
 
     takes_command = False

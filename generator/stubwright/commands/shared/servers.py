@@ -48,8 +48,8 @@ def _parse_token(text: str) -> str:
 
 
 _PASSING: Final = """
---env NAME[=VALUE]…  a variable for the command, which inherits only PATH, HOME and the like, and the settings of
-  proxies, certificates, pip, uv and npm; without VALUE, its value in this shell
+--env NAME[=VALUE]…  a variable for the command, which otherwise inherits only basic ones such as PATH and HOME,
+  and the settings for proxies, certificates, pip, uv and npm; without VALUE, its value in this shell
 """
 
 

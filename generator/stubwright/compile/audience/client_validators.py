@@ -144,7 +144,7 @@ def _find_rejected_multiple(step: float) -> float | None:
 
 
 def _collect_schemas(resolved: ResolvedBundle, field: str, *, is_bundled: bool = False) -> dict[Place, Outline]:
-    """Return all tools' schemas in one field, and the shared schemas they reference; empty without a server.
+    """Return all tools' schemas in one field, and the shared schemas they reference; empty if there is no server.
 
     With `is_bundled`, omit schemas that are sent without references.
     """

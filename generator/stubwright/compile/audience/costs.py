@@ -23,7 +23,7 @@ class Costs:
     """Token counts of a manifest's lists.
 
     Attributes:
-        tools: The cost of each tool, by name.
+        tools: The cost of each tool, keyed by name.
         toolsets: The cost of each toolset: the sum over its tools.
         server: The cost of all lists: tools, resources, templates and prompts.
     """

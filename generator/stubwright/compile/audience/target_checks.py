@@ -91,7 +91,7 @@ def describe(finding: Finding) -> str:
 
 
 def advise(finding: Finding) -> str:
-    """Return the fix for a finding, what happens without it, and the rule's source."""
+    """Return the fix for a finding, the consequence of ignoring it, and the rule's source."""
     target = finding.target
     if finding.rule.consequence:
         otherwise = finding.rule.consequence
@@ -112,7 +112,7 @@ def place(finding: Finding, file: str, tools: Mapping[str, ir.Tool], shared: Map
     Args:
         finding: The finding.
         file: The entry file, for findings about all tools.
-        tools: The tools by name.
+        tools: The tools, keyed by name.
         shared: The locations of shared schemas by name.
     """
     if finding.tool is None:

@@ -32,7 +32,7 @@ _LOWER = frozenset(lower for lower, _ in _BOUNDS)
 
 
 def check_required(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that required properties are allowed, and not misspelled (2020-12 Validation, 6.5.3)."""
+    """Check that required properties are allowed and are not misspelled (2020-12 Validation, 6.5.3)."""
     for outline in resolved.list_outlines():
         for pointer, schema in outline.find_having("required"):
             if isinstance(schema["required"], list):

@@ -86,7 +86,7 @@ def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color:
 
 
 def _clip(lines: Lines, span: Span) -> tuple[str, int, int] | None:
-    """Return the part of a source line to show, and the column and number of carets, or None if the line is blank."""
+    """Return the part of a source line to show, and the column and number of carets; None if the line is blank."""
     first, last = span.column - 1, max(span.column, span.end_column - 1)
     width = lines.measure_width(span.line)
     # Keep one character before the visible part, since a joiner's width depends on the previous character.

@@ -64,7 +64,7 @@ def hide_tokens(text: str, mark: str) -> str:
 
 
 def put_names(word: str, variables: Mapping[str, str]) -> str:
-    """Replace the values of variables in a word with `${NAME}`."""
+    """Replace the values of variables in an argument with `${NAME}`."""
     # Longest first, since one value can contain another.
     for name, value in sorted(variables.items(), key=lambda item: -len(item[1])):
         if len(value) >= _SHORTEST:

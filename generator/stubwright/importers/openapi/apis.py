@@ -308,7 +308,7 @@ def _list_credentials(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credent
 
 
 def _make_credential(auth: Auth, server: str) -> dict[str, dict[str, Json]]:
-    """Return the security scheme for the user's choice, by name."""
+    """Return the security scheme with the name that the user chose."""
     name = {"bearer": "token", "basic": "user", "apiKey": "key", "clientCredentials": "client"}[auth.kind]
     env = make_variable(server, name)
     settings: dict[str, Json] = {"type": auth.kind, "env": env}

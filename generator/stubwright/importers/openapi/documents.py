@@ -110,7 +110,7 @@ class Documents:
             DocumentError: The file cannot be read or is not an OpenAPI document of a supported version.
         """
         self.followed: dict[tuple[str, tuple[str, ...]], str] = {}
-        """The object types of references where the specification allows none, by location."""
+        """The object types of references where the specification allows none, keyed by location."""
         self.recovered: list[str] = []
         """Notes on errors recovered in the files."""
         self._reader = reader

@@ -88,7 +88,7 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
         alternatives.append(_NULL)
     converted = alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
     if are_objects and not is_empty and isinstance(converted, dict) and converted.get("type") != "object":
-        converted = {"type": "object", **converted}  # required by clients before 2026-07-28
+        converted = {"type": "object", **converted}  # required in MCP 2025-11-25 and earlier
     return Result(converted, uses, accept, headers=headers)
 
 
@@ -108,7 +108,7 @@ def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Locate
 
 
 def _list_headers(response: LocatedValue, schemas: Schemas) -> dict[str, Json]:
-    """Return the headers that a response declares, by property name (3.1.1, "Header Object").
+    """Return the headers that a response declares, keyed by property name (3.1.1, "Header Object").
 
     Raises:
         UnsupportedError: A reference does not resolve.

@@ -62,7 +62,7 @@ _CHANGED: Final[Mapping[str, tuple[str, str]]] = {
 
 _RAW: Final = "belongs to the connection between the two servers; only logs, progress and questions reach the caller"
 _UNREAD: Final = "passes its Context to code that was not analyzed: only logs, progress and questions reach the caller"
-_ASKS: Final = "as before, works up to MCP 2025-11-25, and fails for newer callers; use questions under `ask`"
+_ASKS: Final = "as before, works in MCP 2025-11-25 and earlier, but fails for newer callers; use questions under `ask`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,14 +43,14 @@ class Server:
 
 
 def find_entries(text: str, path: str) -> Mapping[str, Any]:
-    """Return a file's entries by server name.
+    """Return a file's entries, keyed by server name.
 
     Args:
         text: The file's text.
         path: The file's path; `.toml` files are parsed as TOML.
 
     Raises:
-        EditError: It is not valid JSON or TOML, or has no servers.
+        EditError: The text is not valid JSON or TOML, or has no servers.
     """
     document = toml.read(text) if path.lower().endswith(".toml") else jsonc.read(text)
     if isinstance(document, dict):

@@ -1,6 +1,6 @@
 """Edits JSON with comments in place: adds or removes an object member without changing other bytes.
 
-It accepts JavaScript comments and trailing commas, as in the settings of VS Code, Cursor and Zed.
+It accepts JavaScript comments and trailing commas, like the settings files of VS Code, Cursor and Zed.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
 
 
 def read(text: str) -> Any:
-    """Parse a text with comments and trailing commas; return None if it is empty.
+    """Parse JSON with comments and trailing commas; return None if the text is empty.
 
     Raises:
-        EditError: It is not valid JSON.
+        EditError: The text is not valid JSON.
     """
     tree = _read(text, comments=True)
     return None if tree is None else jsontext.parse(tree.bare)[0]

@@ -18,8 +18,8 @@ class AppendedFile:
         """Open the file; a new file is accessible only to its owner.
 
         Raises:
-            NotWritableError: It is a link, or a relative path that leaves the working folder through a link.
-            OSError: It cannot be opened.
+            NotWritableError: The path is a link, or a relative path that leaves the working folder through a link.
+            OSError: The file cannot be opened.
         """
         disk.refuse_links_out(path)
         if inside.find_kind(path) == "link":

@@ -29,7 +29,7 @@ _MOST = 64 * 1024
 class Disk:
     """Reads files for `source.load`; paths are relative to the working folder, or absolute.
 
-    `inputs` collects the digests of all reads: files by path, and listings by folder and pattern.
+    `inputs` collects the digests of all reads: files keyed by path, and listings keyed by folder and pattern.
     """
 
     inputs: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,8 @@ class Disk:
         """Return the file's bytes.
 
         Raises:
-            OSError: It cannot be read, is larger than 64 MiB, or is a pipe or a device, which might never end. Files
+            OSError: The file cannot be read, is larger than 64 MiB, or is a pipe or a device, which might never end.
+                Files
             below `/dev` and `/proc` are allowed, because shells pass them.
         """
         if path not in self._files:
@@ -120,7 +121,7 @@ def read_text(path: Path) -> str | None:
     """Read a file that a command may rewrite, without its byte order mark; return None if it does not exist.
 
     Raises:
-        OSError: It cannot be read or is not a regular file.
+        OSError: The file cannot be read or is not a regular file.
     """
     data = inside.read_regular(path)
     if data is None and inside.find_kind(path) == "folder":

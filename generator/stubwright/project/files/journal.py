@@ -24,8 +24,8 @@ def read_lock(output: Path) -> lock.Lock:
     """Return an output folder's lock, including the planned files of killed runs; return an empty lock if none exists.
 
     Raises:
-        OSError: It exists and cannot be read.
-        lock.LockError: It is not a valid lock.
+        OSError: The lock exists but cannot be
+        read. lock.LockError: The file is not a valid lock.
     """
     path = output / lock.NAME
     if output.is_file():
@@ -57,7 +57,7 @@ _JOURNAL = re.compile(rf"\.{re.escape(lock.NAME)}\.0\.[0-9a-f]{{16}}\.tmp")
 
 
 def _journals(output: Path) -> dict[str, lock.Lock | None]:
-    """Return the staged locks that were never moved into place, by run, with None for an incomplete lock."""
+    """Return the staged locks that were never moved into place, keyed by run, with None for an incomplete lock."""
     try:
         paths = sorted(path for path in output.iterdir() if _JOURNAL.fullmatch(path.name))
     except (FileNotFoundError, NotADirectoryError):

@@ -165,7 +165,7 @@ def _merge_sides(text: str) -> Lock:
                 files.setdefault(manifest, {})
         elif pair := _PAIR.match(line):
             name = json.loads(f'"{pair[1]}"')
-            if name == "hash":  # start of the other side's entry
+            if name == "hash":  # start of the entry from the other branch
                 section = ""
             elif section == "files" and manifest:
                 files[manifest].setdefault(name, set()).add(pair[2])

@@ -33,8 +33,8 @@ def read(path: Path) -> bytes | None:
     """Return the contents of a file; None if it does not exist.
 
     Raises:
-        ExposedError: Other users can read or replace it.
-        OSError: It cannot be read.
+        ExposedError: Other users can read or replace the
+        file. OSError: The file cannot be read.
     """
     if not os.path.lexists(path):
         return None
@@ -48,7 +48,7 @@ def write(path: Path, data: bytes) -> None:
 
     Raises:
         ExposedError: Other users can read or change the folder.
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.parent.mkdir(exist_ok=True, mode=0o700)

@@ -30,7 +30,7 @@ _FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n((?:[^\n]*\n)*?)---[ \t]*\r?(?:
 
 
 class SkillError(Exception):
-    """A skill's file does not match its entry and must not be used."""
+    """A skill's file does not match its entry, so it cannot be trusted."""
 
     def __init__(self, uri: str, why: str) -> None:
         super().__init__(replace_controls(f"{uri} cannot be trusted: {why}"))
@@ -85,7 +85,7 @@ async def list_skills(client: Binding) -> list[Skill]:
     """Return the entries for all skills.
 
     Raises:
-        MCPError: As for a tool; also if the server has no skills, or its list never ends.
+        MCPError: The request failed, the server has no skills, or its list never ends.
     """
     session, _, options = client.__stubwright__
 
@@ -113,8 +113,8 @@ async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> b
         uri: The file's URI; by default `SKILL.md`, whose frontmatter must also match the entry's.
 
     Raises:
-        MCPError: As for a resource.
-        SkillError: The entry does not list the file, or the file does not match it.
+        MCPError: The resource
+        cannot be read. SkillError: The entry does not list the file, or the file does not match it.
         MissingExtraError: The extra `skills`, which parses frontmatter, is not installed.
     """
     address = skill.uri if uri is None else uri

@@ -27,7 +27,7 @@ def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, obje
 
     Args:
         tool: The tool.
-        given: The method's arguments by wire name; omitted ones are `OMIT`.
+        given: The method's arguments, keyed by wire name; omitted ones are `OMIT`.
         extra: Additional arguments.
 
     Raises:
@@ -50,7 +50,7 @@ def to_json(given: Mapping[str, object]) -> dict[str, Any]:
     transport can send it, and some close the connection.
 
     Args:
-        given: The arguments by wire name.
+        given: The arguments, keyed by wire name.
 
     Raises:
         TypeError: A value is not a JSON value.

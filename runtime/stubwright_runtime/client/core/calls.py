@@ -41,7 +41,7 @@ async def call_model(
 
     Raises:
         ToolFailed: The tool returned `isError`.
-        Exception: As documented for `Binding`.
+        Exception: Any other exception that `Binding` documents.
     """
 
     return await _perform(
@@ -56,7 +56,8 @@ async def call_content(
     arguments: Mapping[str, object],
     extra: Mapping[str, object] | None,
 ) -> tuple[ToolContent, CallToolResult]:
-    """Call a tool that has no `outputSchema`, and return its content and the result. Raises as `call_model`."""
+    """Call a tool that has no `outputSchema`, and return its content and the result. Raises the same exceptions as
+    `call_model`."""
     read = partial(ToolContent, tool.name)
     return await _perform(session, options, tool, with_extra(tool, arguments, extra), read)
 

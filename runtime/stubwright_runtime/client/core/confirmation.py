@@ -1,4 +1,4 @@
-"""Confirms calls that are dangerous by the compiled manifest; the server's current hints are untrusted."""
+"""Confirms calls that are dangerous according to the compiled manifest; the server's current hints are untrusted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Options) -> None:
-    """Call `confirm`, if set, for a dangerous tool, or for every tool with `confirm_all`.
+    """Call `confirm`, if set, for a dangerous tool, or for every tool if `confirm_all` is set.
 
     Raises:
         CallRefused: `confirm` did not return `True`.

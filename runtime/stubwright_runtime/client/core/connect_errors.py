@@ -83,7 +83,7 @@ class NotMCP(ConnectError):
 
 
 class SessionLost(ConnectError):
-    """The client's session expired (404), and a new session failed, too.
+    """The client's session expired (404), and starting a new session also failed.
 
     The request was not processed. The next request tries to start a new session.
     """

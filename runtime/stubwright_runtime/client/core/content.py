@@ -1,4 +1,4 @@
-"""Checks and sanitizes content from a server, by the same rules that our servers follow."""
+"""Checks and sanitizes content from a server, with the same rules that our servers follow."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ class ToolContent(list["ContentBlock"]):
     """
 
     def __init__(self, tool: str, result: CallToolResult) -> None:
-        """Create the list from a result."""
         super().__init__(result.content)
         self.tool = tool
         self.result = result

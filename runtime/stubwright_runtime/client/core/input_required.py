@@ -54,7 +54,7 @@ async def send_until_result(
 
 
 async def answer_input_requests(client: UntypedClient, asked: InputRequiredResult) -> InputResponses | None:
-    """Return the callbacks' answers by question key, or `None` without questions.
+    """Return the callbacks' answers, keyed by question key; `None` if there are no questions.
 
     Raises:
         MCPError: No callback accepts a question.

@@ -1,6 +1,6 @@
 """One connection's pending requests, their timeouts, and callback errors.
 
-Before 2026-07-28, a server asks its question during a call, in a request that does not identify the call.
+In MCP 2025-11-25 and earlier, a server asks its question during a call, in a request that does not identify the call.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Request:
-    """A request, its timeout, the seconds left when its clock stopped, and the error that ended it.
+    """A request, its timeout, the seconds that remained when the timer stopped, and the error that ended it.
 
     Attributes:
         allows_questions: Whether the server may ask questions during the request.
@@ -63,7 +63,6 @@ class PendingRequests:
     """
 
     def __init__(self, *, expects_questions: bool) -> None:
-        """Create an empty collection."""
         self.expects_questions = expects_questions
         self.open_urls: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
         self._requests: list[_Request] = []

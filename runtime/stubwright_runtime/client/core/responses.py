@@ -60,7 +60,7 @@ class CallResponse(Generic[T_co]):
 
     @property
     def structured(self) -> Any:
-        """The `structuredContent` as JSON, even if the tool has no `outputSchema`, or `None`."""
+        """The `structuredContent` as JSON, even if the tool has no `outputSchema`; `None` if there is none."""
         return self.result.structured_content
 
     @property
@@ -90,7 +90,6 @@ class Responses:
     _package: ClassVar[Package]
 
     def __init__(self, client: Binding) -> None:
-        """Use a client's connection and options."""
         self._session, _, self._options = client.__stubwright__
 
     async def _call_tool(self, tool: Tool, arguments: Mapping[str, object]) -> CallResponse[Any]:
@@ -127,7 +126,6 @@ class ResponseMethod(Generic[P, T]):
     """A descriptor for a tool's method in a response class."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Wrap a client class method."""
         self._method = method
         self.__doc__ = method.__doc__
 
@@ -153,7 +151,6 @@ class SharedMethod(Generic[P, T]):
     """A descriptor that shares a method of the full client with a toolset client."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
-        """Wrap a client class method."""
         self._method = method
         self.__doc__ = method.__doc__
 

@@ -21,8 +21,8 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
     Args:
         tool: The tool, which has an `outputSchema`.
         result: A result without `isError`.
-        mirrored: Whether a text block may contain the value instead. Revisions before 2025-06-18 have no
-            `structuredContent`, and revisions before 2026-07-28 allow only objects there, so servers also send the JSON
+        mirrored: Whether a text block may contain the value instead. MCP 2025-03-26 and earlier have no
+            `structuredContent`, and 2025-11-25 and earlier allow only objects there, so servers also send the JSON
             as text (MCP 2025-06-18, server/tools, "Structured Content").
 
     Raises:

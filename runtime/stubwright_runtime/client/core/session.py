@@ -73,7 +73,7 @@ class Session:
     """
 
     def __init__(self, client: UntypedClient, in_flight: PendingRequests, failures: Failures | None = None) -> None:
-        """Use a client, which does not have to be open yet.
+        """Create a session for a client, which does not have to be open yet.
 
         If a response refers to an exception in `failures`, that exception is raised instead.
         """
@@ -91,7 +91,7 @@ class Session:
 
     @cached_property
     def modern(self) -> bool:
-        """True for a stateless revision (since 2026-07-28)."""
+        """True for a stateless revision (MCP 2026-07-28 and later)."""
         return Revision.from_date(self.client.protocol_version).has("stateless")
 
     async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
@@ -207,7 +207,7 @@ class Session:
             most_pages: The maximum number of pages.
 
         Raises:
-            MCPError: As for all requests; also if the list never ends.
+            MCPError: A request failed, or the list never ends.
         """
 
         without_cache = {} if self._is_ours else {"cache_mode": "refresh"}  # for `mcp.Client`
@@ -235,7 +235,7 @@ class Session:
             result: The class of its result.
             options: `timeout`, `max_result_bytes` and `on_progress` apply.
             read: Converts a ValidationError to another result type, or re-raises it.
-            allows_questions: Whether the server may ask questions during the request (up to 2025-11-25).
+            allows_questions: Whether the server may ask questions during the request (MCP 2025-11-25 and earlier).
 
         If the server requires a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), the person is
         asked and the request is resent.

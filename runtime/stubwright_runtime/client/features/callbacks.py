@@ -174,7 +174,7 @@ async def _run_callback(context: ClientRequestContext, in_flight: PendingRequest
 
 
 def _is_between_requests(context: ClientRequestContext) -> bool:
-    """Return whether the server asks between two rounds of a call (since 2026-07-28) rather than during a request."""
+    """Return whether the server asks between rounds of a call (MCP 2026-07-28 and later), not during a request."""
     return Revision.from_date(context.session.protocol_version or "").has("stateless")
 
 

@@ -37,7 +37,7 @@ Drift: TypeAlias = Literal["ignore", "warn", "error"]
 """The reaction if tools differ from the compiled ones: nothing, `DriftWarning` or `DriftError`."""
 
 _DETAILS: Final = 6  # maximum differences shown per field
-_LONGEST: Final = 60  # maximum characters of a quoted value
+_LONGEST: Final = 60  # maximum length of a quoted value
 
 
 class _Page(PaginatedResult):

@@ -69,7 +69,7 @@ def _find_form(target: str) -> Form:
 
 @lru_cache(maxsize=32)
 def project_package(package: Package, form: Form, toolset: str | None) -> Mapping[str, ProjectedTool]:
-    """Convert a package's or toolset's tools to functions by name."""
+    """Convert a package's or toolset's tools to functions, keyed by name."""
     names = package.tools if toolset is None else package.manifest["toolsets"][toolset]["tools"]
     definitions = [package.tools[name].definition for name in names]
     return {projected.name: projected for projected in project_tools(definitions, form)}

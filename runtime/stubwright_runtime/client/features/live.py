@@ -17,7 +17,7 @@ async def list_tools(client: Binding) -> list[Tool]:
     """Return the server's current tools.
 
     Raises:
-        MCPError: As for a tool; also if the list never ends.
+        MCPError: A request failed, or the list never ends.
     """
     session, _, options = client.__stubwright__
     pages = session.fetch_pages(client.raw.list_tools, options)

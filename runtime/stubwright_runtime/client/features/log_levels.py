@@ -1,6 +1,6 @@
 """Sets a server's log level, once per connection (MCP 2025-11-25, server/utilities/logging).
 
-Since 2026-07-28, each request contains the level.
+In MCP 2026-07-28 and later, each request contains the level.
 """
 
 from __future__ import annotations

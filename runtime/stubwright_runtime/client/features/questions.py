@@ -25,8 +25,8 @@ class Question:
         message: The text to show, as the server sent it; `str(question)` is safe on a terminal.
         schema: The form's JSON Schema, whose properties are scalars and enums, or `None` for a URL.
         url: The URL to open in a browser after the person has seen it and agreed, or `None` for a form.
-        key: The question's key within its call; `None` before 2026-07-28.
-        elicitation: The ID to expect in the URL's completion notification, up to 2025-11-25.
+        key: The question's key within its call; `None` in MCP 2025-11-25 and earlier.
+        elicitation: The ID to expect in the URL's completion notification (MCP 2025-11-25 and earlier).
     """
 
     message: str

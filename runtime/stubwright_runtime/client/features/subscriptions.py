@@ -1,7 +1,7 @@
 """Subscriptions to changes in a server's lists and resources.
 
-Since 2026-07-28, they use `subscriptions/listen`. In earlier revisions, servers announce changed lists without a
-request, and clients subscribe to each resource.
+In MCP 2026-07-28 and later, they use `subscriptions/listen`. In earlier revisions, servers announce changed lists
+without a request, and clients subscribe to each resource.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..rpc.untyped import UntypedClient
 
 _QUIET: Final = 15.0
-"""Seconds without a change before a ping, in revisions before 2026-07-28."""
+"""The idle time before a ping, in seconds (MCP 2025-11-25 and earlier)."""
 
 
 def changes(
@@ -58,7 +58,6 @@ class Subscriptions:
     """One connection's change listeners."""
 
     def __init__(self) -> None:
-        """Start without listeners."""
         self._backlogs: list[_Backlog] = []
         self._subscribed: Counter[str] = Counter()
 
@@ -91,7 +90,7 @@ class Subscriptions:
                 connection failed.
             RuntimeError: The connection was opened in another event loop.
             TypeError: `resources` is a string, or the target was an open client or a session, which itself receives the
-                changes up to 2025-11-25.
+                changes in MCP 2025-11-25 and earlier.
             ValueError: Neither lists nor resources are requested.
         """
         if isinstance(resources, str):
@@ -107,7 +106,7 @@ class Subscriptions:
     async def _subscribe(
         self, session: Session, options: Options, lists: bool, resources: Sequence[str]
     ) -> AsyncGenerator[_Backlog, None]:
-        """Subscribe to each URI before 2026-07-28 (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        """Subscribe to each URI (MCP 2025-11-25 and earlier, server/resources, "Subscriptions")."""
         from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
 
         from ..rpc.mcp_error import MCPError
@@ -156,7 +155,7 @@ async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) 
 
 
 class _Backlog:
-    """An asynchronous iterator over one listener's queued changes, before 2026-07-28."""
+    """An asynchronous iterator over one listener's queued changes (MCP 2025-11-25 and earlier)."""
 
     def __init__(self, client: UntypedClient, lists: bool, resources: Sequence[str]) -> None:
         import anyio
@@ -290,7 +289,7 @@ async def _listen_by_sdk(
 
 
 class _SubscriptionEvents:
-    """An asynchronous iterator that converts the SDK's events to changes, since 2026-07-28."""
+    """An asynchronous iterator that converts the SDK's events to changes (MCP 2026-07-28 and later)."""
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription

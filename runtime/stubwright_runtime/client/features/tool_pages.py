@@ -56,7 +56,8 @@ class Pages(Generic[Item, T]):
         items: Callable[[T], Sequence[Item]],
         following: Callable[[T], str | None],
     ) -> None:
-        """Take functions that fetch a page by its cursor, and that return a page's items and next cursor."""
+        """Create the pages from functions that fetch the page at a cursor, and return a page's items and its next
+        cursor."""
         self._fetch = fetch
         self._items = items
         self._following = following
@@ -197,7 +198,6 @@ class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
     """A descriptor for a paginated tool's method whose pages have another name for `items`."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], items: str) -> None:
-        """Wrap a function, given the name of the items."""
         super().__init__(method)
         self._items = items
 
@@ -226,7 +226,6 @@ class PagedBy(Generic[Item]):
     """
 
     def __init__(self, items: str) -> None:
-        """Create a decorator for the name of the items."""
         self._items = items
 
     def __call__(

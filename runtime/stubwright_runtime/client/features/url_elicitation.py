@@ -29,7 +29,6 @@ class UrlElicitation:
     """Asks a person to visit URLs from one connection."""
 
     def __init__(self, on_question: OnQuestion) -> None:
-        """Take a callback that asks a person."""
         self._on_question = on_question
         self._done: OrderedDict[str, Event] = OrderedDict()
 

@@ -1,6 +1,6 @@
 """The untyped client: MCP requests over one connection, with `mcp_types` models.
 
-Its methods match `mcp.Client`, so a typed client works with either.
+Its methods match `mcp.Client`, so a typed client works with both.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ class RpcClient(Requests):
         return headers if header_map is None else headers | make_headers(header_map, params.get("arguments") or {})
 
     async def send_ping(self) -> types.EmptyResult:
-        """Ping the server (up to 2025-11-25)."""
+        """Ping the server (MCP 2025-11-25 and earlier)."""
         return await self.send_request(types.PingRequest(), types.EmptyResult)
 
     async def dispatch_input_request(

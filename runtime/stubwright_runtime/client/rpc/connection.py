@@ -45,10 +45,10 @@ _ID: Final = re.compile(
 """The usual start of a response, used to find its ID when the rest is malformed."""
 
 _SHOWN: Final = 200
-"""Maximum characters of a malformed line in the log."""
+"""The maximum length of a malformed line in the log."""
 
 _LONGEST_REASON: Final = 300
-"""Maximum characters of a quoted error."""
+"""The maximum length of a quoted error."""
 
 _LATE_ANSWER: Final = "the server did not respond"
 """The start of the timeout message."""

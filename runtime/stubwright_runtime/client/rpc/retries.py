@@ -29,7 +29,7 @@ _ATTEMPTS: Final = 3
 
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
-"""The minimum and maximum seconds before a retry: exponential backoff with jitter."""
+"""The minimum and maximum delay before a retry, in seconds (exponential backoff with jitter)."""
 
 _PASSING: Final = frozenset({None, 502, 503, 504})
 """Gateway statuses after which the server may have received the call; `None` means no response."""
@@ -52,7 +52,7 @@ async def send_until_answered(
 
     Args:
         send: Sends the call once.
-        options: `timeout` limits all attempts together; without it, retries stop after 60 seconds.
+        options: `timeout` limits all attempts together; if it is not set, retries stop after 60 seconds.
         is_detached: Whether the server continues a call after its client disconnects. If so, each attempt gets part of
             the timeout.
         is_open: Returns whether the connection is usable.

@@ -24,7 +24,7 @@ _Result = TypeVar("_Result", bound="BaseModel")
 
 
 def find_session(target: Any) -> Any:
-    """Return a client's open session, or the session itself, or `None`."""
+    """Return the open session of a client, or `target` itself if it is a session; otherwise `None`."""
     if callable(getattr(target, "send_request", None)):
         return target
     try:

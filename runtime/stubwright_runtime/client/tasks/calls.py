@@ -95,15 +95,15 @@ class ToolTask(Generic[T_co]):
         """Wait for the task to finish and return the method's value. Can be called repeatedly.
 
         Args:
-            timeout: Maximum seconds to wait; `None` for no limit. The task continues after a timeout.
+            timeout: The maximum wait, in seconds; `None` for no limit. The task continues after a timeout.
 
         Raises:
             TimeoutError: The task did not finish in time.
             ToolFailed: The tool returned `isError`.
             TaskCancelled: The task was cancelled.
             TaskExpired: The task is unknown to the server or has expired.
-            MCPError: The task failed with a protocol error (`done()` is true), or the server cannot be polled or kept
-                asking (the task may continue).
+            MCPError: The task failed with a protocol error (`done()` is true), or the server could not be polled or
+                kept asking questions (the task can continue).
             Exception: As documented for the client's methods, or raised by a callback.
         """
         await self._end(timeout)
@@ -113,7 +113,7 @@ class ToolTask(Generic[T_co]):
         """Return the whole response when the task finishes, even if the tool failed, like `with_raw_response`.
 
         Args:
-            timeout: As for `wait`. Raises the same exceptions as `wait`, except `ToolFailed`.
+            timeout: See `wait`. Raises the same exceptions as `wait`, except `ToolFailed`.
         """
         await self._end(timeout)
         return self._call_state.get_response()
@@ -277,7 +277,6 @@ class Tasks:
     _package: ClassVar[Package]
 
     def __init__(self, client: Binding) -> None:
-        """Use a client's connection and options."""
         self._session, _, self._options = client.__stubwright__
         self._ttl: float | None = None
 
@@ -286,7 +285,8 @@ class Tasks:
 
         Args:
             ttl: The requested lifetime of a task and its result, in seconds from the start; `None` for the server's
-                default. The server may choose another one (see `state.ttl`); since 2026-07-28, it ignores this.
+                default. The server may choose another one (see `state.ttl`); in MCP 2026-07-28 and later, it ignores
+                this.
 
         Raises:
             ValueError: `ttl` is not a positive number of seconds.
@@ -303,11 +303,11 @@ class Tasks:
         return self._session, self._options, self._package.tools
 
     async def list(self) -> AsyncIterator[ToolTaskState]:
-        """Yield this client's tasks on the server, for all tools, up to 2025-11-25.
+        """Yield this client's tasks on the server, for all tools (MCP 2025-11-25 and earlier).
 
         Raises:
             TasksUnsupported: The server does not support listing tasks, which 2026-07-28 removed.
-            MCPError: As for all requests; also if the list never ends.
+            MCPError: A request failed, or the list never ends.
         """
         from .requests import list_tasks
 
@@ -356,7 +356,7 @@ class TaskMethod(Generic[P, T]):
     def __init__(
         self, method: Callable[..., Coroutine[Any, Any, Any]], tasks: Tasks, deprecation: str | None = None
     ) -> None:
-        """Wrap a client method for the client's `tasks`, with its deprecation warning."""
+        """Wrap a client method; `deprecation` is its deprecation warning, if any."""
         self._method = method
         self._deprecation = deprecation
         self._tasks = tasks
@@ -395,7 +395,6 @@ class TaskMethodDescriptor(Generic[P, T]):
     """A descriptor for a tool's method in a tasks class."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        """Wrap a client class method."""
         self._method, self._deprecation = split_deprecated(method)
         self.__doc__ = method.__doc__
 

@@ -1,4 +1,4 @@
-"""Task requests in MCP 2025-11-25 (basic/utilities/tasks) and in the extension for 2026-07-28.
+"""Task requests in MCP 2025-11-25 (basic/utilities/tasks) and in the 2026-07-28 extension.
 
 Each extension request declares the extension in the client's capabilities (`io.modelcontextprotocol/tasks`, "Capability
 Negotiation").
@@ -114,11 +114,10 @@ class TaskRequests:
     Each method also raises:
 
     - `ResultTooLarge` if a response exceeds `max_result_bytes`;
-    - `MCPError` as for all requests.
+    - `MCPError` if the request fails in any other way.
     """
 
     def __init__(self, session: Session, tool: Tool, options: Options) -> None:
-        """Use a session, a tool, and the options for each request."""
         self.session = session
         self.options = replace(options, on_progress=None)
         self._tool = tool
@@ -129,7 +128,7 @@ class TaskRequests:
 
         Args:
             arguments: The arguments as JSON.
-            ttl: The requested task lifetime in seconds, up to 2025-11-25.
+            ttl: The requested task lifetime in seconds (MCP 2025-11-25 and earlier).
 
         Raises:
             TasksUnsupported: The server does not support tasks or does not run this tool as a task.
@@ -175,7 +174,7 @@ class TaskRequests:
         return task_state
 
     async def fetch_result(self, task: str, *, waits: bool) -> CallToolResult:
-        """Wait for a task's result, up to 2025-11-25. The server may ask questions first.
+        """Wait for a task's result (MCP 2025-11-25 and earlier). The server may ask questions first.
 
         Args:
             task: The task's ID.
@@ -192,7 +191,7 @@ class TaskRequests:
         return result
 
     async def ask_callbacks(self, asked: dict[str, Any]) -> InputResponses:
-        """Return the callbacks' answers to a task's questions, since 2026-07-28.
+        """Return the callbacks' answers to a task's questions (MCP 2026-07-28 and later).
 
         Raises:
             MCPError: A question is invalid, or no callback accepts it.
@@ -207,7 +206,7 @@ class TaskRequests:
         return await answer_input_requests(self.session.client, questions) or {}
 
     async def update(self, task: str, answers: InputResponses) -> None:
-        """Send answers to a task's questions, since 2026-07-28."""
+        """Send answers to a task's questions (MCP 2026-07-28 and later)."""
         wire = {
             key: (
                 answer if isinstance(answer, dict) else answer.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -236,7 +235,7 @@ class TaskRequests:
                 raise
 
     def read(self, result: dict[str, Any]) -> CallToolResult:
-        """Return the result that a task contains, since 2026-07-28.
+        """Return the result that a task contains (MCP 2026-07-28 and later).
 
         Raises:
             MCPError: The result is invalid (`PARSE_ERROR`).
@@ -267,7 +266,7 @@ class TaskRequests:
 
 
 def offers_tasks(session: Session) -> bool:
-    """Return whether a server can run calls as tasks, before 2026-07-28 (MCP 2025-11-25, tasks, "Capabilities")."""
+    """Return whether an MCP 2025-11-25 server can run calls as tasks (tasks, "Capabilities")."""
     if not Revision.from_date(session.client.protocol_version).has("handshake_tasks"):
         return False
     tasks = session.client.server_capabilities.tasks
@@ -280,7 +279,7 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
 
     Raises:
         TasksUnsupported: The revision or the server does not support listing tasks.
-        MCPError: As for all requests; also if the list never ends.
+        MCPError: A request failed, or the list never ends.
     """
     if session.modern:
         raise TasksUnsupported(

@@ -91,7 +91,7 @@ class TaskRun:
     ) -> None:
         """Start from the first state, or from a result that the server returned immediately, without a task.
 
-        Without either, the task was resumed by its ID and is polled immediately.
+        If both are `None`, the task was resumed by its ID and is polled immediately.
         """
         self.state = state
         self._requests = requests
@@ -247,7 +247,7 @@ class TaskRun:
                 self._failure = error
 
     async def _answer(self) -> None:
-        """Answer each question once, and send the answers, since 2026-07-28.
+        """Answer each question once, and send the answers (MCP 2026-07-28 and later).
 
         An answer is resent if the server still asks some polls later, because servers may process only some answers,
         and ignore repeated ones.
@@ -269,7 +269,7 @@ class TaskRun:
             self._sent.update(dict.fromkeys(waiting, self._polls))
 
     async def _wait_for_questions(self) -> None:
-        """Request the result, whose stream carries the server's questions, up to 2025-11-25."""
+        """Request the result, whose stream carries the server's questions (MCP 2025-11-25 and earlier)."""
         if not self._lost:
             self._count_input_round()
         refused: MCPError | ResultTooLarge | None = None

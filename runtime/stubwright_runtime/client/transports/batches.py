@@ -1,4 +1,4 @@
-"""Splits JSON-RPC batches, which clients of MCP 2025-03-26 must accept (basic, "Batching")."""
+"""Splits JSON-RPC batches, which clients must accept (MCP 2025-03-26, basic, "Batching")."""
 
 from __future__ import annotations
 

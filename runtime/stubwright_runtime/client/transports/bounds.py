@@ -42,7 +42,7 @@ class Bound:
     """The size limit for the response to one request.
 
     Attributes:
-        most: The maximum bytes after decoding; `None` for no limit.
+        most: The maximum size after decoding, in bytes; `None` for no limit.
         broken: The error if the response exceeded the limit.
     """
 
@@ -68,8 +68,8 @@ class Bounds:
     """One connection's size limits.
 
     Attributes:
-        each: The maximum bytes per message, unless its request has its own limit; `None` for no limit.
-        total: The maximum bytes of all messages together; `None` for no limit.
+        each: The maximum message size in bytes, unless the request has its own limit; `None` for no limit.
+        total: The maximum total size of all messages, in bytes; `None` for no limit.
         exceeded: The last error's message, or `None` if no limit was exceeded.
     """
 

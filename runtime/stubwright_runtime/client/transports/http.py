@@ -45,7 +45,7 @@ _SECONDS_FOR_TEXT: Final = 2.0
 """The timeout for reading an error response's text."""
 
 _MOST_OF_TEXT: Final = 1024
-"""The maximum bytes of an error response's text."""
+"""The maximum size of an error response's text, in bytes."""
 
 _ATTEMPTS: Final = 2
 """The maximum number of failed attempts to resume a stream."""
@@ -130,7 +130,7 @@ class HttpTransport:
         if "id" in message and "method" in message:
             await self._sessions.send(message, headers or {})
             return
-        # Since 2026-07-28, closing the stream cancels the request.
+        # In MCP 2026-07-28 and later, closing the stream cancels the request.
         if message.get("method") == "notifications/cancelled" and self._is_modern:
             return
         await self.post(message)
@@ -328,7 +328,8 @@ class _Exchange:
         self._break = ""
 
     async def read(self) -> bool:
-        """Read the response. Return False if its stream ended early. Raises as `HttpTransport.exchange`."""
+        """Read the response. Return False if its stream ended early. Raises the same exceptions as
+        `HttpTransport.exchange`."""
         response = self._response
         media = response.headers.get("content-type", "").lower()
         if response.is_success:

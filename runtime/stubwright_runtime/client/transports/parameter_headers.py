@@ -35,7 +35,7 @@ class ParameterHeaders:
     """Sends calls with their headers over one connection."""
 
     def __init__(self, client: UntypedClient) -> None:
-        """Use a client, which does not have to be open yet."""
+        """Send calls through a client, which does not have to be open yet."""
         self._client = client
         self._listed: set[str] = set()
         self._declared: dict[str, bool] = {}

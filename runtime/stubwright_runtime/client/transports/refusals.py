@@ -29,7 +29,7 @@ SESSION: Final = "mcp-session-id"
 
 _LONGEST: Final = 300
 _LONGEST_TEXT: Final = 200
-"""Maximum characters of an error's text to quote."""
+"""The maximum length of quoted error text."""
 
 _FOR_PEOPLE: Final = ("detail", "error_description", "message", "error", "title")
 """Members of a JSON error that contain readable text (RFC 9457, section 3.1; RFC 6749, section 5.2)."""

@@ -25,7 +25,7 @@ class HttpRequest:
     Attributes:
         method: The HTTP method.
         url: The URL.
-        headers: All headers, by lowercase name.
+        headers: All headers, keyed by lowercase name.
         body: The body.
     """
 
@@ -56,7 +56,7 @@ class Reply:
 
     Attributes:
         status: The status.
-        headers: The headers, by lowercase name.
+        headers: The headers, keyed by lowercase name.
         read: Returns the next chunk of the decoded body; empty at the end. Raises httpx2.RequestError.
     """
 

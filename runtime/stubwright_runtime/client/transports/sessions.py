@@ -37,7 +37,6 @@ class Sessions:
     """
 
     def __init__(self, transport: HttpTransport) -> None:
-        """Start without a session."""
         self.session: str | None = None
         self._transport = transport
         self._initialize: Mapping[str, Any] | None = None

@@ -56,7 +56,7 @@ class Core(Hub):
     """The server.
 
     Attributes:
-        lists: The lists, by name.
+        lists: The lists, keyed by name.
         tools: Shows and hides tools, for all clients.
         prompts: Shows and hides prompts.
         resources: Shows and hides resources and resource templates, and reports updates.
@@ -70,8 +70,8 @@ class Core(Hub):
         lifespan: The lifespan of the handlers and the store.
         methods: The functions for the features' methods, such as `tools/call`.
         input_requests: Runs requests that may send the client questions.
-        listeners: The `subscriptions/listen` streams, from 2026-07-28.
-        has_sessions: True if connections outlive a request, up to 2025-11-25.
+        listeners: The `subscriptions/listen` streams (MCP 2026-07-28 and later).
+        has_sessions: True if connections outlive a request (MCP 2025-11-25 and earlier).
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Core(Hub):
             SCOPE.reset(token)
 
     def _compile(self, method: str) -> Answer:
-        """Return the function that handles a method, wrapped in all middlewares."""
+        """Return the function that handles a method, wrapped in all middleware."""
         answer: Answer = _pass_on
         if method in LISTS and LISTS[method] in self.lists:
             answer = self._admit(self._list, is_stamped=True)

@@ -27,7 +27,6 @@ class StartError(Exception):
     """A failure to start, with a one-line message and an exit status."""
 
     def __init__(self, message: str, status: int = 2) -> None:
-        """Create the error."""
         super().__init__(message)
         self.status = status
 

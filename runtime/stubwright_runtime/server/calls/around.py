@@ -29,7 +29,7 @@ class HandlerCall:
     Attributes:
         kind: `tool`, `resource` (also for resource templates), `prompt` or `completion`.
         method: The name of the method.
-        args: The model of the arguments; `None` without arguments.
+        args: The model of the arguments; `None` if there are none.
         ctx: The call's context. `ctx.name` is the name of the tool or prompt, or the URI.
     """
 

@@ -19,7 +19,6 @@ class NullOmission:
     """A step that removes nulls and logs the first affected call to each tool."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Create a step that has logged no tool."""
         self._log = log
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:

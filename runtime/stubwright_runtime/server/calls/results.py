@@ -33,7 +33,7 @@ class Results:
     """Results of one server's tools, with log messages."""
 
     def __init__(self, server: ServerContext) -> None:
-        """Create them for a server.
+        """Create the results for a server.
 
         If the server declares no resources, the first resource link or embedded resource is logged, because clients
         might not support it (MCP 2025-11-25, server/tools, "Embedded Resources").
@@ -96,7 +96,6 @@ class Encoder:
     """Encodes one tool's results."""
 
     def __init__(self, results: Results, tool: Tool) -> None:
-        """Create the encoder with the tool's settings in the manifest."""
         self._results = results
         self._tool = tool
         self._validator, self._model = get_output_validator(tool), tool.Output
@@ -107,7 +106,7 @@ class Encoder:
 
         Args:
             value: The value.
-            page: The requested page (`features.paging.PageCall`); `None` without pagination.
+            page: The requested page (`features.paging.PageCall`); `None` if the tool is not paginated.
 
         Raises:
             DepthError: The result is nested too deeply.

@@ -75,7 +75,7 @@ class _Watchdog(threading.Thread):
         self._reported: WeakSet[asyncio.Task[object]] = WeakSet()
 
     def stop(self) -> None:
-        """Tell the thread to stop, without waiting for it."""
+        """Signal the thread to stop, without waiting for it."""
         self._stopped.set()
 
     def run(self) -> None:

@@ -127,7 +127,8 @@ class Feature(Protocol):
         ...
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the definitions of each list by key, in order; the outer keys are the list names in results."""
+        """Return each list's definitions, keyed by name or URI, in order. The outer keys are the list names in
+        results."""
         ...
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:

@@ -54,7 +54,7 @@ class Hub:
         return caller if self.scopes is None else self.scopes.widen(caller)
 
     def stamp(self, result: Mapping[str, Any], revision: Revision) -> Mapping[str, Any]:
-        """Add the fields that every result has from 2026-07-28: `resultType` and the server's identity."""
+        """Add the fields that every result has in MCP 2026-07-28 and later: `resultType` and the server's identity."""
         if "stateless" not in revision.features:
             return result
         meta = result.get("_meta")

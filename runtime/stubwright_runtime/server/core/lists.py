@@ -51,7 +51,7 @@ class PrimitiveList:
         name: The name in results, such as `resourceTemplates`.
         kind: The kind in change notifications.
         version: The number of changes.
-        visible: The visible entries by key, in order.
+        visible: The visible entries, keyed by name or URI, in order.
     """
 
     name: str
@@ -129,7 +129,8 @@ class Lists:
         manifest: Mapping[str, Any],
         visibility_store: Callable[[Lists], VisibilityStore],
     ) -> None:
-        """Create the lists from their definitions by key, and a factory for the visibility store."""
+        """Create the lists from their definitions, keyed by entry key; `visibility_store` creates the visibility
+        store."""
         self.by_name: dict[str, PrimitiveList] = {
             name: PrimitiveList(name, _KINDS[name], entries) for name, entries in listings.items()
         }
@@ -150,7 +151,7 @@ class Lists:
         return [*dict.fromkeys(listing.kind for listing in self.by_name.values())]
 
     def answer(self, name: str, cursor: str | None, revision: Revision, shows: Shows | None = None) -> dict[str, Any]:
-        """Return the result of a list method: one page, with cache hints from 2026-07-28."""
+        """Return the result of a list method: one page, with cache hints in MCP 2026-07-28 and later."""
         result = self.make_page(self.by_name[name], cursor, shows)
         return {**result, **self.hints} if revision.has("cache_hints") else result
 
@@ -171,7 +172,6 @@ class Visibility:
     """Shows and hides the entries of one kind, for all clients."""
 
     def __init__(self, kind: Kind, lists: Lists) -> None:
-        """Create the switches for one kind of entry."""
         self._kind: Kind = kind
         self._lists = lists
 

@@ -65,7 +65,7 @@ class Channel(Protocol):
         """Send a log message, if the client accepts its level."""
 
     async def subscribe(self, uri: str) -> None:
-        """Subscribe the client to changes of a resource, up to 2025-11-25."""
+        """Subscribe the client to changes of a resource (MCP 2025-11-25 and earlier)."""
 
     async def release(self) -> None:
         """Close the response stream if the client can reconnect."""
@@ -128,7 +128,7 @@ class Request(Scope):
         arguments: The arguments of the call; empty if absent.
         size: The size of the arguments as JSON, in bytes; `None` if they are not JSON.
         errors: Argument errors that the schema cannot find: arguments sent under both an old and a new name.
-        is_answer: True if the request answers the questions of a call, from 2026-07-28.
+        is_answer: True if the request answers the questions of a call (MCP 2026-07-28 and later).
         begin: Starts a task instead of running the handler.
         task_id: The ID of the task that runs the call; `None` outside a task.
         attempt: The number of this run of the task, from 1; 1 outside a task.

@@ -19,7 +19,6 @@ class Cancellation:
     """The functions to call when a request is cancelled."""
 
     def __init__(self) -> None:
-        """Start without callbacks."""
         self._lock = threading.Lock()  # worker threads add callbacks; the event loop calls them
         self._functions: list[Callable[[], object]] = []
         self._is_cancelled = False

@@ -46,7 +46,7 @@ class Threads:
     """
 
     def __init__(self, most: int = THREADS) -> None:
-        """Create a pool with a maximum number of threads. Raises ValueError if it is not positive."""
+        """Create a pool with a maximum number of threads. Raises ValueError if that number is not positive."""
         if most < 1:
             raise ValueError(f"threads must be positive, not {most}")
         self.patience = _PATIENCE

@@ -1,6 +1,6 @@
 """Publishes list and resource changes to the clients of all processes, through the store.
 
-The store also contains the hidden entries, so processes that start later hide them, too.
+The store also contains the hidden entries, so that processes that start later hide them.
 """
 
 from __future__ import annotations

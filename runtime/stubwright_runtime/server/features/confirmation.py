@@ -46,7 +46,8 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
 
     Raises:
         CallSuspension: The answer arrives with the next request.
-        MissingCapability: The client does not support elicitation, from 2026-07-28 (basic/index, "Error Codes").
+        MissingCapability: The client does not support elicitation (MCP 2026-07-28 and later, basic/index, "Error
+            Codes").
     """
     title = tool.definition.get("title") or tool.name
     schema = _form(title)

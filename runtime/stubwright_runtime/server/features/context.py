@@ -141,8 +141,9 @@ class Context:
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Send a log message to the client, if the client accepts its level.
 
-        Up to 2025-11-25, `logging/setLevel` sets the minimum level of the connection (`info` by default). From
-        2026-07-28, each request sets its level, and messages are sent only if the manifest declares `logging`.
+        In MCP 2025-11-25 and earlier, `logging/setLevel` sets the minimum level of the connection (`info` by default).
+        In MCP 2026-07-28 and later, each request sets its level, and messages are sent only if the manifest declares
+        `logging`.
 
         Args:
             level: From `debug` to `emergency`.
@@ -199,8 +200,9 @@ class Context:
     async def once(self, key: str, function: Callable[..., Awaitable[T] | T]) -> T:
         """Return the result of `function`, which is called until it returns, and never again in this request.
 
-        From 2026-07-28, a handler that asks questions runs again after each answer; use this for effects that must
-        happen only once, such as payments. The result is encrypted and sent with the question, or stored with the task.
+        In MCP 2026-07-28 and later, a handler that asks questions runs again after each answer; use this for effects
+        that must happen only once, such as payments. The result is encrypted and sent with the question, or stored
+        with the task.
 
         If the process dies after the effect but before its result is stored, the task's next run calls `function`
         again. To deduplicate the effect in a service, give `function` a required parameter: it is called with
@@ -244,7 +246,7 @@ class Context:
             key: The name of the effect, as for `idempotency_key`.
 
         Raises:
-            TypeError: The connection has another type.
+            TypeError: `connection` is not one of these types.
             RuntimeError: No transaction is open, and the connection commits each statement.
         """
         from .transactions import record_effect
@@ -254,8 +256,8 @@ class Context:
     async def complete(self, elicitation: str) -> bool:
         """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).
 
-        From 2026-07-28, this has no effect, because the client retries without a notification. After the request, use
-        `server.complete(elicitation)`.
+        In MCP 2026-07-28 and later, this has no effect, because the client retries without a notification. After the
+        request, use `server.complete(elicitation)`.
 
         Args:
             elicitation: The elicitation ID, which the answer `Accepted` also contains.
@@ -270,8 +272,8 @@ class Context:
     ) -> UrlRequired:
         """Return the error to raise if the user must first visit a URL, for example to sign in.
 
-        Clients of 2025-11-25 receive error -32042 and repeat the request after completion. From 2026-07-28, the URL is
-        a question as from `ctx.ask`, and the handler runs again with the answer.
+        Clients that use MCP 2025-11-25 receive error -32042 and repeat the request after completion. In 2026-07-28 and
+        later, the URL is a question as from `ctx.ask`, and the handler runs again with the answer.
 
         Args:
             name: One of this handler's questions in the manifest, with `mode: url`.
@@ -406,7 +408,6 @@ class PerCall(Generic[M]):
     __slots__ = ("_kind",)
 
     def __init__(self, kind: type[M]) -> None:
-        """Create a descriptor for a member class."""
         self._kind = kind
 
     @overload

@@ -120,8 +120,8 @@ def _refusal(action: str) -> Declined | Cancelled:
 def _form_for(schema: Mapping[str, Any], revision: Revision) -> Mapping[str, Any] | None:
     """Return a form's schema for a revision; `None` if the revision does not support a required field.
 
-    Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and multiple choice is not supported; such
-    fields are omitted unless required (MCP 2025-06-18, client/elicitation, "Requested Schema").
+    In MCP 2025-06-18 and earlier, choices with titles are an `enum` with `enumNames`, and multiple choice is not
+    supported; such fields are omitted unless required (MCP 2025-06-18, client/elicitation, "Requested Schema").
     """
     if revision.has("choices"):
         return schema

@@ -233,7 +233,6 @@ class CallHandles(Generic[NameT, HandleT]):
     """
 
     def __init__(self, bound: HandleScope) -> None:
-        """Wrap a call's handles."""
         self._bound = bound
 
     @classmethod
@@ -277,7 +276,7 @@ class HandleRegistry:
     """One server's handles.
 
     Attributes:
-        kinds: The kinds, by name.
+        kinds: The kinds, keyed by name.
         store: The store of the handles.
     """
 

@@ -1,8 +1,8 @@
 """Requests to the client during a call: elicitation, sampling and roots.
 
-Up to 2025-11-25, a question is a request to the client. From 2026-07-28, an unanswered question ends the run: the
-result is `input_required`, the client repeats the request with the answers, and the handler runs again from the start
-(MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
+In MCP 2025-11-25 and earlier, a question is a request to the client. In MCP 2026-07-28 and later, an unanswered
+question ends the run: the result is `input_required`, the client repeats the request with the answers, and the handler
+runs again from the start (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class InputRequests:
 
     @property
     def in_handshake_era(self) -> bool:
-        """True up to 2025-11-25, where questions are requests to the client."""
+        """True in MCP 2025-11-25 and earlier, where questions are requests to the client."""
         return not self.revision.has("stateless")
 
     def can(self, capability: str) -> bool:
@@ -187,7 +187,7 @@ class InputRequests:
         Raises:
             MissingCapability: The client lacks the capability.
             DepthError: The question is nested too deeply.
-            InvalidAnswer: All answers were invalid, or the client responded with an error (up to 2025-11-25).
+            InvalidAnswer: All answers were invalid, or the client responded with an error (MCP 2025-11-25 and earlier).
         """
         if not self.can(needs):
             first, _, part = needs.partition(".")
@@ -261,7 +261,7 @@ class InputRequests:
         return self._done[key]
 
     async def name_url_question(self, elicitation: str | None = None) -> str | None:
-        """Return the ID of a URL elicitation for its completion notification; `None` from 2026-07-28.
+        """Return the ID of a URL elicitation for its completion notification; `None` in MCP 2026-07-28 and later.
 
         Raises ValueError if the ID exists.
         """
@@ -276,7 +276,7 @@ class InputRequests:
         return await self._request.channel.complete_elicitation(elicitation)
 
     async def require_url(self, needed: UrlRequired) -> None:
-        """Refuse the request until the user has visited a URL; from 2026-07-28, ask a question instead."""
+        """Refuse the request until the user has visited a URL; in MCP 2026-07-28 and later, ask a question instead."""
         if not self.can("elicitation.url"):
             raise MissingCapability({"elicitation": {"url": {}}})
         if self.in_handshake_era:
@@ -362,12 +362,12 @@ def is_suspended(error: BaseException) -> bool:
 
 
 def find_inner(error: BaseException, kind: type[_Error]) -> _Error | None:
-    """Return the first exception of a type, searching exception groups, too."""
+    """Return the first exception of a type; exception groups are searched recursively."""
     return next(iter(find_all_inner(error, kind)), None)
 
 
 def find_all_inner(error: BaseException, kind: type[_Error]) -> list[_Error]:
-    """Return all exceptions of a type, searching exception groups, too."""
+    """Return all exceptions of a type; exception groups are searched recursively."""
     if is_group(error):
         return [match for each in error.exceptions for match in find_all_inner(each, kind)]
     return [error] if isinstance(error, kind) else []

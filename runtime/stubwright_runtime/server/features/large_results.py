@@ -96,7 +96,7 @@ class Store:
 
 
 def identify_principal() -> Principal:
-    """Return the client, issuer and subject from the caller's access token; `None` without authentication."""
+    """Return the client, issuer and subject from the caller's access token; `None` if authentication is not used."""
     token = find_access_token()
     return None if token is None else (token.client_id, make_from_token(token).issuer, token.subject)
 

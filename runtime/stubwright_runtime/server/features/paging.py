@@ -83,7 +83,6 @@ class Cursors:
     """One server's cursors; all processes with the same store share the keys."""
 
     def __init__(self, server: ServerContext) -> None:
-        """Create a server's cursors."""
         self._sealing = StoreSealing(server.store, server.package.manifest["server"]["name"], HOLDS, "cursor")
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:

@@ -32,7 +32,7 @@ _BLANKS: Final = re.compile(f"[{_BLANK}]")
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """The maximum numbers of characters in a string, entries in a list or object, and nesting levels."""
+    """The maximum string length, number of entries in a list or object, and nesting depth."""
 
     characters: int
     entries: int

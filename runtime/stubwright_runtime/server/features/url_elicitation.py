@@ -1,6 +1,6 @@
 """Pending URL elicitations; notifies their clients of completion (MCP 2025-11-25, client/elicitation).
 
-From 2026-07-28, clients retry without a notification.
+In MCP 2026-07-28 and later, clients retry without a notification.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ class UrlRequired(Exception):
     """
 
     def __init__(self, name: str, url: str, message: str, elicitation: str) -> None:
-        """Create the error for a question."""
         super().__init__(message)
         self.name = name
         self.url = url
@@ -43,7 +42,6 @@ class UrlQuestions:
     """One server's pending URL elicitations, with their clients."""
 
     def __init__(self) -> None:
-        """Start without elicitations."""
         self._asked: dict[str, UrlClient] = {}
 
     def add(self, elicitation: str, client: UrlClient) -> None:

@@ -106,7 +106,7 @@ def audio(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> AudioContent:
-    """Return an audio block. Clients of 2024-11-05, which lacks audio, receive an embedded resource.
+    """Return an audio block. Clients that use MCP 2024-11-05, which lacks audio, receive an embedded resource.
 
     Args:
         data: The bytes, base64 text (`str`), or a file (`Path`).
@@ -143,7 +143,7 @@ def link(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> ResourceLink:
-    """Return a link to a resource. Clients of revisions before 2025-06-18 receive the URI as text.
+    """Return a link to a resource. Clients that use MCP 2025-03-26 or earlier receive the URI as text.
 
     Args:
         uri: An absolute URI.

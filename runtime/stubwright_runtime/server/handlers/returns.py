@@ -22,8 +22,8 @@ class Reply(Generic[T_co]):
         content: Additional text or blocks, sent after the model's JSON or content.
         meta: The result's `_meta`.
         structured: The `structuredContent`, as JSON or a model, for a tool without an `outputSchema`; `None` if there
-            is none. Before 2026-07-28, only objects are sent. With an `outputSchema`, the `model` is the structured
-            content.
+            is none. In MCP 2025-11-25 and earlier, only objects are sent. With an `outputSchema`, the `model` is the
+            structured content.
     """
 
     model: T_co

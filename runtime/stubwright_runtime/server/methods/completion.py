@@ -42,7 +42,6 @@ class Completions:
     """A package's completions."""
 
     def __init__(self, package: Package) -> None:
-        """Create a package's completions."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:

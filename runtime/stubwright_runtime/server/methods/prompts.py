@@ -26,7 +26,6 @@ class Prompts:
     """A package's prompts, in the manifest's order."""
 
     def __init__(self, package: Package) -> None:
-        """Create a package's prompts."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:

@@ -29,7 +29,6 @@ class Resources:
     """A package's resources and resource templates, in the manifest's order."""
 
     def __init__(self, package: Package) -> None:
-        """Create a package's resources."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
@@ -74,7 +73,7 @@ class _ReadResource:
             if self.package.resources[uri].method is None:
                 hints = self.server.lists.hints
             contents = await self._read_listed(uri, request)
-        elif not listing.has(uri):  # a disabled resource is not available through a template, either
+        elif not listing.has(uri):  # a disabled resource is also unavailable through a template
             contents = self._read_large_result(uri) or await self._read_matching(uri, request)
         if contents is None:
             raise refuse_unknown(uri, request.revision)
@@ -154,7 +153,7 @@ def _describe_page(
 
 
 def refuse_unknown(uri: str, revision: Revision) -> ProtocolError:
-    """Return the error for an unknown URI, which has its own code up to 2025-11-25 (server/resources)."""
+    """Return the error for an unknown URI, which has its own code in MCP 2025-11-25 and earlier (server/resources)."""
     code = INVALID_PARAMS if revision.has("stateless") else RESOURCE_NOT_FOUND
     return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 

@@ -23,7 +23,6 @@ class Skills:
     """A package's skills, in folder order."""
 
     def __init__(self, package: Package) -> None:
-        """Create a package's skills."""
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
@@ -80,7 +79,7 @@ class _SkillMethods:
             raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
 
     def _add_hints(self, result: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Add the cache hints that results have from 2026-07-28."""
+        """Add the cache hints that results have in MCP 2026-07-28 and later."""
         return {**result, **self.server.lists.hints} if request.revision.has("cache_hints") else result
 
     def _is_visible(self, uri: str, request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""`subscriptions/listen`: streams that notify clients of changes, from 2026-07-28 (basic/utilities).
+"""`subscriptions/listen`: streams that notify clients of changes (MCP 2026-07-28 and later, basic/utilities).
 
 A stream ends with its response when the server stops or the token expires.
 """

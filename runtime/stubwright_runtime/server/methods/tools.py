@@ -130,7 +130,7 @@ class _CallTool:
 
 
 class _Entry(NamedTuple):
-    """A compiled tool."""
+    """A tool with its compiled call pipeline."""
 
     tool: Tool
     handle: Handle

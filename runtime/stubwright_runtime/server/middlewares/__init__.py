@@ -1,1 +1,1 @@
-"""Middlewares that process every message to a server."""
+"""Middleware that processes every message to a server."""

@@ -23,7 +23,6 @@ class PendingRequests:
     """A server's pending requests."""
 
     def __init__(self) -> None:
-        """Start without requests."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ended: set[asyncio.Task[Any]] = set()
 

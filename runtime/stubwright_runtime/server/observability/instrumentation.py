@@ -79,7 +79,7 @@ class Instrumentation:
         return result
 
     def begin_session(self, request: Request) -> Callable[[], None] | None:
-        """Start timing a session; return a function that records its duration, or `None` without telemetry."""
+        """Start timing a session; return a function that records its duration, or `None` if telemetry is not used."""
         if not is_observed():
             return None
         begun = time.monotonic()

@@ -51,7 +51,8 @@ class ChangeNotifier:
     def join_handshake(
         cls, subscriptions: ClientSubscriptions, changes: ChangeLog, outgoing: Notifier
     ) -> ChangeNotifier:
-        """Return the notifier for a connection up to 2025-11-25, with the changes since its handshake.
+        """Return the notifier for a connection with a handshake, with the changes since then (MCP 2025-11-25 and
+        earlier).
 
         Args:
             subscriptions: The connection's subscriptions.

@@ -1,4 +1,4 @@
-"""Connections' subscriptions, up to 2025-11-25, and the change log."""
+"""Connections' subscriptions, in MCP 2025-11-25 and earlier, and the change log."""
 
 from __future__ import annotations
 
@@ -80,6 +80,6 @@ class ChangeLog:
     last: dict[Kind, int] = field(default_factory=dict["Kind", int])
 
     def add(self, kind: Kind) -> None:
-        """Add a change."""
+        """Add a change to the log."""
         self.count += 1
         self.last[kind] = self.count

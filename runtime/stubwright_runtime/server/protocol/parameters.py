@@ -148,10 +148,10 @@ _CAPABILITIES: Final = _object(
         requests=_object(sampling=_object(createMessage=_OBJECT), elicitation=_object(create=_OBJECT)),
     ),
 )
-"""The shape of client capabilities, up to 2025-11-25."""
+"""The shape of client capabilities (MCP 2025-11-25 and earlier)."""
 
 _DECLARED: Final = _object(**_QUESTIONS, roots=_OBJECT)
-"""The shape of client capabilities, from 2026-07-28 (schema, `ClientCapabilities`)."""
+"""The shape of client capabilities (MCP 2026-07-28 and later, schema, `ClientCapabilities`)."""
 
 _REFERENCES: Final[Mapping[str, Shape]] = {
     "ref/prompt": _object({"name": _TEXT}, title=_TEXT),
@@ -239,7 +239,7 @@ HANDSHAKE: Final[Mapping[str, Shape]] = {
         "resources/unsubscribe": _Parameters({"uri": _TEXT}),
     }.items()
 }
-"""The parameters of each method, up to 2025-11-25."""
+"""The parameters of each method (MCP 2025-11-25 and earlier)."""
 
 STATELESS: Final[Mapping[str, Shape]] = {
     method: _members({**parameters.required, "_meta": _ENVELOPE}, parameters.optional)
@@ -261,18 +261,18 @@ STATELESS: Final[Mapping[str, Shape]] = {
         ),
     }.items()
 }
-"""The parameters of each method, from 2026-07-28."""
+"""The parameters of each method (MCP 2026-07-28 and later)."""
 
 
 HANDSHAKE_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
     ("tasks/cancel", "tasks/get", "tasks/list", "tasks/result"), _members({}, {"_meta": _HANDSHAKE_META})
 )
-"""The `_meta` of task methods, up to 2025-11-25; `tasks/methods.py` validates the other parameters."""
+"""The `_meta` of task methods, in MCP 2025-11-25 and earlier; `tasks/methods.py` validates the other parameters."""
 
 STATELESS_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
     ("tasks/cancel", "tasks/get", "tasks/update"), _members({"_meta": _ENVELOPE}, {})
 )
-"""The `_meta` of task methods, from 2026-07-28."""
+"""The `_meta` of task methods (MCP 2026-07-28 and later)."""
 
 
 def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shape | None:
@@ -280,7 +280,7 @@ def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shap
 
     Args:
         method: The method.
-        stateless: True from 2026-07-28.
+        stateless: True in MCP 2026-07-28 and later.
         has_tasks: True to include task methods.
     """
     if has_tasks and method.startswith("tasks/"):

@@ -39,12 +39,13 @@ def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_stateless_request(message: Mapping[str, Any]) -> bool:
-    """Return whether a request declares its revision in `_meta`, from 2026-07-28; `initialize` never does."""
+    """Return whether a request declares its revision in `_meta` (MCP 2026-07-28); `initialize` never does."""
     return message["method"] != "initialize" and PROTOCOL_VERSION_META_KEY in get_meta(message)
 
 
 def find_stateless_error(message: Mapping[str, Any], *, has_tasks: bool = False) -> ProtocolError | None:
-    """Return the error for an invalid request from 2026-07-28; `None` if it is valid, even if its method is unknown.
+    """Return the error for an invalid request in MCP 2026-07-28 and later; `None` if the request is valid, even if its
+    method is unknown.
 
     Args:
         message: The request.
@@ -55,7 +56,7 @@ def find_stateless_error(message: Mapping[str, Any], *, has_tasks: bool = False)
 
 
 def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
-    """Return the error for a handshake on a connection from 2026-07-28, which can occur only over stdio."""
+    """Return the error for a handshake on a stateless connection, which can occur only over stdio."""
     requested = (message.get("params") or {}).get("protocolVersion")
     data = {"requested": requested} if type(requested) is str else {}
     return ProtocolError(
@@ -68,7 +69,8 @@ def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
 def find_handshake_error(
     message: Mapping[str, Any], *, is_initialized: bool, has_tasks: bool = False
 ) -> ProtocolError | None:
-    """Return the error for an invalid request up to 2025-11-25; `None` if it is valid, even if its method is unknown.
+    """Return the error for an invalid request in MCP 2025-11-25 and earlier; `None` if it is valid, even if its method
+    is unknown.
 
     Args:
         message: The request.

@@ -1,6 +1,6 @@
 """Notifications and requests from a server to one client.
 
-From 2026-07-28, servers send no requests (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
+In MCP 2026-07-28 and later, servers send no requests (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ class ClientChannel:
     Attributes:
         token: The progress token, if the client requested progress.
         outgoing: Sends messages that belong to the request.
-        connection: Sends messages outside any request, up to 2025-11-25; `None` drops them.
-        session: The HTTP session ID, up to 2025-11-25.
+        connection: Sends messages outside any request, in MCP 2025-11-25 and earlier; `None` drops them.
+        session: The HTTP session ID (MCP 2025-11-25 and earlier).
         is_resumable: True if the client can reconnect for the response after the stream has closed.
     """
 
@@ -47,7 +47,7 @@ class ClientChannel:
             params: The request's parameters.
             outgoing: Sends messages that belong to the request.
             urls: The pending URL elicitations.
-            connection: Sends messages outside any request, up to 2025-11-25.
+            connection: Sends messages outside any request (MCP 2025-11-25 and earlier).
             session: The HTTP session ID.
             release: Closes the request's stream if the client can reconnect for the response.
         """

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One client, for one connection or, from 2026-07-28, for one request.
+    """One client, for one connection or, in MCP 2026-07-28 and later, for one request.
 
     Attributes:
         revision: The MCP revision of the client's messages.
         info: The client's name and version.
         declared: The capabilities that the request declares.
-        subscriptions: The connection's subscriptions; `None` from 2026-07-28.
+        subscriptions: The connection's subscriptions; `None` in MCP 2026-07-28 and later.
         level: The request's minimum log level; `None` for the connection's level.
         handshake: The handshake parameters as JSON. Parsed, they would use many times the memory for the whole session.
     """

@@ -34,7 +34,7 @@ class ClientRequest(Request):
     Attributes:
         client: The client.
         error: The error to return if the request is invalid; unknown methods are detected later.
-        is_initialized: True after the handshake, and always from 2026-07-28.
+        is_initialized: True after the handshake, and always in MCP 2026-07-28 and later.
     """
 
     client: Client
@@ -137,7 +137,7 @@ class Lifecycle:
         return {}
 
     def _serves(self, method: str) -> bool:
-        """Return whether the server has a method, up to 2025-11-25."""
+        """Return whether the server has a method (MCP 2025-11-25 and earlier)."""
         return (
             method == "logging/setLevel"
             or (method == "resources/unsubscribe" and "resources" in self._core.lists)

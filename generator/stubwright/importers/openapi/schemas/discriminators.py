@@ -51,7 +51,7 @@ class Discriminators:
     """One document's discriminators."""
 
     def __init__(self, documents: Documents) -> None:
-        """Store the document, whose files are indexed on first use."""
+        """Create the discriminators of `documents`, whose files are indexed on first use."""
         self._documents = documents
         self._files: set[str] = set()
         self._index = _Index()
@@ -162,7 +162,7 @@ class Discriminators:
         return self._pins[key]
 
     def convert_mapping(self, at: LocatedValue) -> dict[str, LocatedValue]:
-        """Return the alternatives that a schema references, by their names in its `mapping`."""
+        """Return the alternatives that a schema references, keyed by their names in its `mapping`."""
         listed = {self._key(target) for target in self._list_targets(at, *_ALTERNATIVES)}
         targets = self._read_mapping(at).items()
         return {name: target for name, target in targets if self._key(target) in listed}

@@ -81,7 +81,7 @@ class Parts:
     """The parts of a form, or the fields of a URL-encoded form."""
 
     def __init__(self, entry: LocatedValue, schemas: Schemas, *, is_multipart: bool) -> None:
-        """Store the form's media type object, and the converter for its schemas."""
+        """Create the parts of a form from its media type object; `schemas` converts their schemas."""
         self._entry = entry
         self._schemas = schemas
         self._is_multipart = is_multipart

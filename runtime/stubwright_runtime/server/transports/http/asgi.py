@@ -120,13 +120,13 @@ def asgi_app(
         allowed_origins: Origins of other web pages to allow, such as `https://app.example.com`.
         token_verifier: Verifies bearer tokens; by default from the manifest's `auth`. Without either, any caller is
             allowed.
-        session_idle_timeout: The idle timeout of sessions in seconds (up to 2025-11-25; later revisions have no
-            sessions).
+        session_idle_timeout: The idle timeout of sessions in seconds (MCP 2025-11-25 and earlier; later revisions have
+            no sessions).
         max_sessions: The maximum number of open sessions.
-        max_listeners: The maximum number of open `subscriptions/listen` streams (from 2026-07-28).
+        max_listeners: The maximum number of open `subscriptions/listen` streams (MCP 2026-07-28 and later).
         max_listeners_each: The maximum number of these streams per caller; callers without a token count as one caller.
-        stateless: True to serve without sessions, so that any process can answer requests up to 2025-11-25, too.
-            These clients receive no requests and no change notifications, and cannot resume streams.
+        stateless: True to serve without sessions, so that any process can also answer requests that use MCP 2025-11-25
+            or earlier. These clients receive no requests and no change notifications, and cannot resume streams.
         health: True to serve `/livez` and `/readyz`.
 
     Raises:
@@ -169,7 +169,7 @@ def asgi_app(
     routes[:0] = [Route(each, endpoint=app) for place, app in endpoints.items() for each in _spellings(place)]
     app = _Application(routes=routes, lifespan=lambda _: direct.run())
     app.paths, app.endpoint = frozenset(_spellings(path)), endpoints[path]
-    # Instrumentation adds middlewares to Starlette.
+    # Instrumentation adds middleware to Starlette.
     app.direct_endpoint = None if app.user_middleware else direct_endpoint
     app.state.server = core
     redact_library_logs()
@@ -185,12 +185,12 @@ def _logs(awaited: AwaitedSessions | None) -> Callable[[], EventLog]:
 
 
 class _Application(Starlette):
-    """The application, which bypasses Starlette's router unless the embedder has added middlewares."""
+    """The application, which bypasses Starlette's router unless the embedder has added middleware."""
 
     paths: frozenset[str]
     endpoint: ASGIApp
     direct_endpoint: Endpoint | None
-    """The endpoint for the fast path of the server's own listener, if there are no middlewares."""
+    """The endpoint for the fast path of the server's own listener, if there is no middleware."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_direct = scope["type"] == "http" and scope["path"] in self.paths and not scope.get("root_path")
@@ -232,7 +232,7 @@ class _NamedEndpoint:
 
 
 def _endpoints(path: str, inner: ASGIApp, core: Core) -> dict[str, ASGIApp]:
-    """Return the endpoints for all tools and for each toolset, by path."""
+    """Return the endpoints for all tools and for each toolset, keyed by path."""
     below = {f"{path.rstrip('/')}/{name}": _NamedEndpoint(inner, core, name) for name in core.toolsets}
     return {path: _NamedEndpoint(inner, core), **below}
 

@@ -80,7 +80,7 @@ class Response(NamedTuple):
 
     async def send(self, send: Send) -> None:
         """Send the response."""
-        # A new list, because middlewares may append to it (Starlette, `MutableHeaders`).
+        # A new list, because middleware can append to it (Starlette, `MutableHeaders`).
         await send({"type": "http.response.start", "status": self.status, "headers": [*self.headers]})
         await send({"type": "http.response.body", "body": self.body})
 
@@ -136,7 +136,7 @@ class EventWriter:
     async def serve(self, receive: Receive) -> bool:
         """Wait until the writer or the client closes the connection; return whether the client did.
 
-        Exceptions from outer middlewares are raised here, not in the message's sender, which may be a handler. An
+        Exceptions from outer middleware are raised here, not in the message's sender, which may be a handler. An
         OSError means that the client disconnected (ASGI, "Disconnected Client").
         """
         leaving = asyncio.create_task(wait_until_closed(receive))
@@ -182,7 +182,7 @@ class EventWriter:
 
 
 class EventStream:
-    """A stream of messages, either for one request or outside any request.
+    """A stream of messages for one request, or of messages outside any request.
 
     Attributes:
         has_ended: True after the stream has ended.

@@ -213,7 +213,7 @@ def _find_other_revision(
 
 
 def _validate_stateless(method: str, fields: Mapping[bytes, str], revision: str | None) -> Rejection | None:
-    """Return the rejection for a request from 2026-07-28; `None` if its headers are valid.
+    """Return the rejection for a request in MCP 2026-07-28 and later; `None` if its headers are valid.
 
     A GET or DELETE with an unknown revision may belong to a session (MCP 2025-11-25, basic/transports, "Protocol
     Version Header": 400).
@@ -228,7 +228,7 @@ def _validate_stateless(method: str, fields: Mapping[bytes, str], revision: str 
 
 
 def _validate_handshake(method: str, fields: Mapping[bytes, str], *, stateless: bool) -> Rejection | None:
-    """Return the rejection for a request up to 2025-11-25; `None` if its headers are valid."""
+    """Return the rejection for a request in MCP 2025-11-25 and earlier; `None` if its headers are valid."""
     if method == "POST":
         if not _begins_as_json(fields):
             return _NO_TYPE

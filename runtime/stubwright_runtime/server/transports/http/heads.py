@@ -55,7 +55,7 @@ class Head(NamedTuple):
         session: The session ID.
         revision: The revision.
         method: The value of `Mcp-Method`.
-        name: The decoded value of `Mcp-Name`; `None` without, or if its encoding is invalid.
+        name: The decoded value of `Mcp-Name`; `None` if it is missing or its encoding is invalid.
         last_event: The value of `Last-Event-ID`; only in a GET.
         has_parameters: True if headers mirror arguments (`Mcp-Param-…`).
         duplicate: The first repeated header that mirrors the body.

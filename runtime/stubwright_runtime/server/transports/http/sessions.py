@@ -1,4 +1,4 @@
-"""HTTP sessions, up to 2025-11-25."""
+"""HTTP sessions (MCP 2025-11-25 and earlier)."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class Session:
 
     Attributes:
         id: The ID.
-        owner: The principal that may use the session; `None` without tokens.
+        owner: The principal that may use the session; `None` if tokens are not used.
         client: The client that sent the handshake.
         is_resumable: True if its streams start with an event for resumption.
         has_ended: True after the session was closed.
         is_used: True after the first request or stream that follows the handshake.
         account: The caller whose budget counts the handshake.
-        posts: The pending requests, by ID.
-        streams: The open streams, by name.
+        posts: The pending requests, keyed by ID.
+        streams: The open streams, keyed by name.
         log: The log of sent messages.
         questions: The pending requests to the client.
         listening: The stream for messages outside any request, which the client opens with a GET.
         connection: Sends messages on that stream.
         timer: The idle timer.
-        record_end: Records the session's duration; `None` without telemetry.
+        record_end: Records the session's duration; `None` if telemetry is not used.
     """
 
     def __init__(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog, account: Account) -> None:

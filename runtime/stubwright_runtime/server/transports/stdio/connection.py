@@ -84,9 +84,9 @@ class Connection:
         """The tasks that send the responses to batches."""
         self._has_ended = False
         self._is_stateless: bool | None = None
-        """True from 2026-07-28, which has no handshake; `None` until the first request decides."""
+        """True in MCP 2026-07-28 and later, which has no handshake; `None` until the first request decides."""
         self._client: Client | None = None
-        """The client that sent the handshake, up to 2025-11-25."""
+        """The client that sent the handshake (MCP 2025-11-25 and earlier)."""
         self._handshake: str | int | None = None
         """The handshake request's ID."""
         self._notifier: ChangeNotifier | None = None

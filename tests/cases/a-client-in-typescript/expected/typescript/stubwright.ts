@@ -267,7 +267,7 @@ async function sendUntilAnswered(
 ): Promise<CallToolResult> {
   JSON.stringify(args); // throws a TypeError for values such as `1n`, which `isLost` could not distinguish from an error in `fetch`
   const end = Date.now() + timeout;
-  // Up to 2025-11-25, a client that stops waiting cancels its call.
+  // In MCP 2025-11-25 and earlier, a client that stops waiting cancels its call.
   const longest = raw.getProtocolEra() === "modern" ? timeout / 3 : timeout;
   for (let pause = 100; ; pause = Math.min(2 * pause, 2_000)) {
     try {

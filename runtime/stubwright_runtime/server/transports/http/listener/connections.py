@@ -74,7 +74,7 @@ class Bounds:
             most: The maximum in total; None for the default.
             each: The maximum per address; None for the default, 0 for no limit.
         """
-        # The server and its handlers open files and connections, too.
+        # The server and its handlers also open files and connections.
         total = min(MOST, max(1, _descriptors() // 2)) if most is None else most
         return cls(total, max(1, total // 2) if each is None else each or None)
 
@@ -199,7 +199,6 @@ class BufferedTransport:
     """A transport that joins the writes in one event loop iteration, such as a response's head and body."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        """Wrap a transport."""
         self._transport = transport
         self._loop = loop
         self._waiting: list[bytes] = []

@@ -63,12 +63,12 @@ class ParsedHead(NamedTuple):
 
 
 class Endpoint:
-    """The endpoint of a server to which the embedder has added no middlewares.
+    """The endpoint of a server to which the embedder has not added middleware.
 
     Attributes:
         direct: The HTTP endpoint.
         package: The package name.
-        authentication: Authenticates callers; `None` without tokens.
+        authentication: Authenticates callers; `None` if tokens are not used.
     """
 
     def __init__(

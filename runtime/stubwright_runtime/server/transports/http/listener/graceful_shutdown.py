@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from .direct import Endpoint
 
 _LATE: Final = 0.25
-"""The minimum seconds after a stop signal during which existing connections may send another request."""
+"""The minimum time after a stop signal in which existing connections can send another request, in seconds."""
 
 _LATEST: Final = 1.25
-"""The maximum seconds, which apply while a connection was opened or received a response this recently."""
+"""The maximum time, in seconds. It applies while a connection was opened or received a response this recently."""
 
 _LOOK: Final = 0.02
 """Seconds between checks of these connections."""

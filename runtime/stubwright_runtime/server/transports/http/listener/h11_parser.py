@@ -36,7 +36,7 @@ class _Parser(h11.Connection):
         """Return the next part of a request.
 
         Raises:
-            h11.RemoteProtocolError: It is not valid HTTP, or its host or framing is ambiguous.
+            h11.RemoteProtocolError: The request is not valid HTTP, or its host or framing is ambiguous.
         """
         try:
             if self.their_state is h11.IDLE:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from .accounts import Account
 
 CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
-"""The HTTP response to a cancelled request, up to 2025-11-25.
+"""The HTTP response to a cancelled request (MCP 2025-11-25 and earlier).
 
 Receivers SHOULD NOT respond to it (basic/utilities/cancellation). But the response to a POST must be one JSON object,
 or a stream that SHOULD NOT close before the response (basic/transports); otherwise, a client whose stream broke would
-reconnect forever. The official SDK sends the same response. Over stdio, the request gets no response; from 2026-07-28,
-a client cancels by closing its stream.
+reconnect forever. The official SDK sends the same response. Over stdio, the request gets no response; in MCP
+2026-07-28 and later, a client cancels by closing its stream.
 """
 
 
@@ -36,7 +36,7 @@ class Post(ClientRequest):
     Attributes:
         is_streamed: True if the response is an event stream.
         stream: The event stream.
-        session: The session; `None` without sessions.
+        session: The session; `None` if sessions are not used.
         answering: The handler for the request.
         connect: Connects the stream to the client.
         account: The caller whose memory limit applies after the client has disconnected.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .shared_replay import SharedReplay
 
 MAX_WAIT: Final = 20.0
-"""The maximum seconds that a client waits for a response from another process before it must reconnect."""
+"""The maximum time that a client waits for a response from another process before it must reconnect, in seconds."""
 
 POLL_INTERVAL: Final = 5.0
 """Seconds between two lookups without a notification from another process."""
