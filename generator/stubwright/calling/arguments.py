@@ -29,7 +29,7 @@ _DEPTH: Final = 20
 
 
 class ArgumentError(Exception):
-    """A word is not a valid argument for the tool; the message explains why."""
+    """A command-line word is not a valid tool argument; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class Outcome:
     Attributes:
         result: The result as JSON, with the wire keys.
         failed: True if the tool reports a failure.
-        wrong: How the result violates the `outputSchema` or the content rules; None if it is valid.
+        wrong: The violation of the `outputSchema` or the content rules; None if the result is valid.
         unlisted: Suggested names if the tool failed and is not listed; otherwise None.
     """
 
@@ -111,7 +111,7 @@ async def call(
 
     Args:
         server: The server.
-        name: The tool's name. Unlisted names are sent too, because lists do not contain old tool names.
+        name: The tool's name. Unlisted names are also sent, because lists do not contain old tool names.
         make_arguments: Creates the arguments from the listed tool definition.
         limits: The limits on connecting and on listing tools; `size` also limits the result.
         seconds: The time limit for the call, without prompts; if None, only `limits` applies.

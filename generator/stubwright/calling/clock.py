@@ -23,7 +23,7 @@ class Clock:
 
     Attributes:
         starting: The time limit for connecting, in seconds.
-        progress: How much of the tool list has been read.
+        progress: The progress in reading the tool list.
     """
 
     def __init__(self, limits: Limits, seconds: float | None) -> None:

@@ -160,7 +160,7 @@ class Difference:
     is_strict: bool = False
 
     def find_status(self) -> int:
-        """Return the exit status and write a note if only changed wording makes it 1."""
+        """Return the exit status; write a note if it is 1 only because wording changed."""
         worst = {change.impact for change in self.changes if not change.ignored} & self.failing
         if self.is_strict and worst == {"words"}:
             write_note("text by other authors changed: review it, or ignore it with `--fail-on breaking`")

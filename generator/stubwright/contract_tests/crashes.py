@@ -187,7 +187,7 @@ class Crashes:
 
         Args:
             calls: The calls.
-            ended: When the first server exited, on the clock of `SentCall.time`.
+            ended: The time when the first server exited, on the same clock as `SentCall.time`.
 
         Raises:
             UnreachableError: The server does not restart.
@@ -220,7 +220,7 @@ class Crashes:
 
         Args:
             end: The calls or the request.
-            start: When they were sent, by `time.monotonic`.
+            start: The `time.monotonic` time when they were sent.
             seconds: The time until the first server exited.
         """
         answered = time.monotonic()

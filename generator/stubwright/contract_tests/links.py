@@ -2,7 +2,7 @@
 
 A link is a result property that has an argument's name, like links in OpenAPI and Schemathesis: `plot`, `plot_id`, or
 the `id` of an item in `plots` or from `list_plots`. Half of the valid calls use a generated value, so that rejections
-are tested, too. Cursors are opaque (MCP 2025-11-25, server/utilities/pagination), so only one call uses a generated
+are also tested. Cursors are opaque (MCP 2025-11-25, server/utilities/pagination), so only one call uses a generated
 cursor.
 """
 

@@ -36,7 +36,7 @@ class Fault:
         tool: The tool; empty for server faults.
         arguments: The call's arguments; None if no call to a listed tool shows the fault.
         words: A description of the arguments.
-        count: How many of the tool's calls fail the check.
+        count: The number of the tool's calls that fail the check.
         calls: The calls that reproduce the fault in sequence, if a single call does not.
     """
 
@@ -60,16 +60,16 @@ class ToolReport:
 
     Attributes:
         name: The tool.
-        skipped: Why it was not called, if it was not.
-        planned: How many calls were planned.
-        valid: How many calls had valid arguments.
-        invalid: How many calls had invalid arguments.
-        refused: How many calls with valid arguments the tool rejected, which is allowed.
-        limited: How many calls a rate limit rejected; these were not checked.
+        skipped: The reason, if the tool was not called.
+        planned: The number of planned calls.
+        valid: The number of calls with valid arguments.
+        invalid: The number of calls with invalid arguments.
+        refused: The number of calls with valid arguments that the tool rejected, which is allowed.
+        limited: The number of calls that a rate limit rejected; these were not checked.
         asked: For how many calls with valid arguments the server needed input from its client.
         seconds: The latencies.
         largest: The size of the largest response, in bytes.
-        ended: Why some planned calls were not made, if any.
+        ended: The reason, if some planned calls were not made.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Report:
         tools: The reports of its tools.
         faults: The faults, sorted.
         seconds: The duration of the run.
-        away: Why the server became unreachable during the run, if it did.
+        away: The reason, if the server became unreachable during the run.
     """
 
     label: str

@@ -89,7 +89,7 @@ class Session:
 
     Attributes:
         deadline: The time limit for each response, in seconds.
-        end: When the server's time budget is used up, in `time.monotonic` time; later requests raise BudgetError.
+        end: The `time.monotonic` time when the server's time budget is used up; later requests raise BudgetError.
     """
 
     def __init__(self, source: Source, deadline: float, tasks: TaskGroup, rate: float = math.inf) -> None:
@@ -257,7 +257,7 @@ class Session:
 
         Raises:
             UnreachableError: The connection is lost, and a new one cannot be opened.
-            BudgetError: The time for the server is used up before the deadline of the answer.
+            BudgetError: The server's time budget is used up before the response's deadline.
         """
         await self._wait_for_turn()
         connection = await self.connect()

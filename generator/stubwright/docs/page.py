@@ -1,7 +1,7 @@
 """A server's page: a single, self-contained HTML file.
 
 Manifest text is escaped, with invisible characters shown as code points; descriptions are Markdown. A content security
-policy allows only the page's own style and script, by digest.
+policy allows only the page's own style and script, identified by digest.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class CheckedManifest:
     Attributes:
         manifest: The manifest.
         notes: Notes on removed parts.
-        warnings: How many warnings `check` reported.
+        warnings: The number of warnings that `check` reported.
         listed: The tools as `tools/list` sends them.
         unfillable: The names of tools for which no valid arguments were found.
     """
@@ -59,7 +59,7 @@ class ImportResult:
         manifest: The manifest.
         summary: A one-line summary.
         notes: Notes on fixes.
-        warnings: How many warnings `check` reported.
+        warnings: The number of warnings that `check` reported.
         cost: Notes on the size of `tools/list` and on options that reduce it.
         guesses: Notes on assumptions.
     """

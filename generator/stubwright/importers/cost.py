@@ -74,7 +74,7 @@ def report_cost(
 
     Args:
         lists: The tools.
-        saving: How many bytes each command-line option would save.
+        saving: The number of bytes that each command-line option would save.
         groups: The tool names for each tag.
         unlisted: The size in bytes of output schemas that are not sent.
     """

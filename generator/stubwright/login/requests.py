@@ -93,7 +93,7 @@ def _parse(body: bytes) -> Mapping[str, Any]:
 
 
 def show(url: str) -> str:
-    """Return a URL for messages: on one line, without query, user and password."""
+    """Return a URL for messages: on one line, without its query, username and password."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"`{to_one_line(f'{parts.scheme}://{host}{parts.path}')[:200]}`"

@@ -1,4 +1,4 @@
-"""Stores the user's tokens between commands, by server URL."""
+"""Stores the user's tokens between commands, keyed by server URL."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Conversation:
     Attributes:
         listing: The server's lists.
         calls: The distinct calls.
-        omitted: How many responses cannot be replayed because they started a task.
+        omitted: The number of responses that cannot be replayed because they started a task.
     """
 
     listing: ServerListing

@@ -365,7 +365,7 @@ class _Events:
 
     Attributes:
         size: The size of the unreadable part, in bytes.
-        problem: Why the stream is unreadable, if it is.
+        problem: The reason, if the stream is unreadable.
     """
 
     def __init__(self, encoding: str) -> None:

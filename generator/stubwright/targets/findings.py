@@ -26,7 +26,7 @@ class Finding:
         pointer: The location in the tool's definition.
         what: The fault, as a clause to follow the tool's name.
         fix: The fix.
-        others: How many other locations in the tool have the same fault.
+        others: The number of other locations in the tool with the same fault.
     """
 
     target: Target

@@ -49,5 +49,5 @@ class ListedTool:
 
 
 def make_list(definitions: Iterable[Mapping[str, Any]], server: str) -> list[ListedTool]:
-    """Parse the tools listed by the server with this name."""
+    """Parse the tools that the server with this name lists."""
     return [ListedTool(definition, server) for definition in definitions]

@@ -60,7 +60,7 @@ def _value(binding: Mapping[str, Any], principal: Principal) -> Any:
 
 
 def read_value(value: Any, schema: Json) -> Any:
-    """Return a bound value, parsed from JSON if it is a string and the argument's type is not.
+    """Return a bound value. A string is parsed as JSON unless the argument is a string.
 
     Args:
         value: The value.

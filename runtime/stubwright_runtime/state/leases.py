@@ -28,7 +28,7 @@ class Lease:
         name: The lease's name in the store.
         holder: The lease's holder.
         seconds: The duration after each renewal.
-        due: When to renew it next, by `time.monotonic`.
+        due: The `time.monotonic` time of the next renewal.
     """
 
     name: str

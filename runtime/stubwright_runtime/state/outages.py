@@ -81,7 +81,7 @@ class Outages:
         refusals: tuple[type[Exception], ...] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start with the store available.
+        """Create the state of an available store.
 
         Args:
             url: The store's name in the log.

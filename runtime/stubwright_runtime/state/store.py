@@ -73,7 +73,7 @@ class Record:
 
     Attributes:
         data: Its bytes.
-        version: How many times it was replaced; `Store.replace` compares this number.
+        version: The number of replacements; `Store.replace` compares it.
     """
 
     data: bytes
@@ -221,7 +221,7 @@ class Store(Protocol):
         ...
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
-        """Delete a record and return whether it existed. `payer` is as in `replace`."""
+        """Delete a record and return whether it existed. See `replace` for `payer`."""
         ...
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:

@@ -17,7 +17,7 @@ class StoreSealing:
     """Seals for one purpose with a store's keys."""
 
     def __init__(self, store: Store, server: str, seconds: float, purpose: str) -> None:
-        """Take the store, the server's name, the token lifetime in seconds, and the purpose."""
+        """Create a sealer for one server and purpose; `seconds` is the lifetime of its tokens."""
         self._store = store
         self._server = server
         self._seconds = seconds

@@ -38,7 +38,6 @@ class TaskChannel:
         log: logging.Logger,
         save_message: Callable[[str], Awaitable[None]],
     ) -> None:
-        """Take the open connections, the server's log, and a function that saves the task's message."""
         self._task = task
         self._connections = connections
         self._log = log

@@ -70,7 +70,6 @@ class TaskConnections:
     """Open connections by task ID."""
 
     def __init__(self, task_store: TaskStore) -> None:
-        """Use a store of tasks."""
         self._task_store = task_store
         self._connections: dict[str, TaskConnection] = {}
         self._group: TaskGroup | None = None

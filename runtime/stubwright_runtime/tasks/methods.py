@@ -58,7 +58,6 @@ class Methods:
     """Middleware for task methods."""
 
     def __init__(self, hub: Hub, listeners: Listeners, tasks: Tasks) -> None:
-        """Take a server, its subscription streams, and its tasks."""
         self._hub = hub
         self._listeners = listeners
         self._tasks = tasks

@@ -76,7 +76,7 @@ class Task:
         error: The JSON-RPC error that the task failed with.
         answers: The client's answers, keyed by question name.
         done: The results of `ctx.once` calls, keyed by key.
-        tries: How often each question was asked.
+        tries: The number of times that each question was asked.
         pending: Pending questions, keyed by their wire keys.
         used: All wire keys used so far, which are not reused.
         run: The current run, whose process may have crashed.

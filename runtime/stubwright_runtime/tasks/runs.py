@@ -73,7 +73,7 @@ class _Attempt:
         lease: Its lease.
         call_state: The call record.
         scope: The scope to cancel with the task.
-        message_saved_at: When a message was last saved.
+        message_saved_at: The time when a message was last saved.
         pending_message: A message to save later.
         is_ending: Whether the task's end is being saved.
     """
@@ -100,7 +100,6 @@ class Runs:
         compile_run: Callable[[str], Handle],
         recorder: Recorder | None,
     ) -> None:
-        """Take the stores, connections, scheduler, server, tool handlers, and recorder."""
         self._store = store
         self._task_store = task_store
         self._connections = connections

@@ -36,7 +36,7 @@ class TaskStore:
     """Stores tasks and their results."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
-        """Take a store, and a clock that returns seconds since 1970."""
+        """Create a task store; `clock` returns seconds since 1970."""
         self._store = store
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self.now = clock

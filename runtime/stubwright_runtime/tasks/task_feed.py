@@ -18,7 +18,6 @@ class TaskFeed:
     """Sends task notifications on one stream."""
 
     def __init__(self, task_store: TaskStore, names: Sequence[str]) -> None:
-        """Take a task store, and the IDs of the subscribed tasks."""
         self._task_store = task_store
         self._names = names
 

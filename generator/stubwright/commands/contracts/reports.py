@@ -28,7 +28,7 @@ class Outcome:
         server: The label of its server.
         manifest: The manifest for the new contract; None if it is unchanged or unknown.
         difference: The changes; None if nothing changed or the changes are unknown.
-        error: Why the changes are unknown; None if they are known.
+        error: The reason why the changes are unknown; None if they are known.
         status: The exit status.
     """
 

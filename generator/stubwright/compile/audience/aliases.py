@@ -80,7 +80,7 @@ def _check_expiry(version: str, alias: Mapping[str, Json], at: Place) -> Iterato
     elif now is not None and now > last:
         name = shorten(alias["name"])
         message = f"the alias `{name}` has expired: `removeAfter` is {alias['removeAfter']}, and this is {version}"
-        yield Diagnostic("SW243", message, at / "removeAfter", "remove the alias, or name a later version")
+        yield Diagnostic("SW243", message, at / "removeAfter", "remove the alias, or specify a later version")
 
 
 def _report_version(version: str, place: Place, role: str) -> Diagnostic:

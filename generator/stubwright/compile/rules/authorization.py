@@ -73,7 +73,7 @@ def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             "SW336",
             "scopes are required, but no `auth` declares an issuer: over HTTP, no caller has any",
             places[0],
-            "declare `auth`, or give `asgi_app` a `token_verifier`; on stdio, use `--scope` for the local user",
+            "declare `auth`, or pass a `token_verifier` to `asgi_app`; on stdio, use `--scope` for the local user",
         )
     for tool in resolved.tools:
         for name, binding in (tool.extension.get("bind") or {}).items():
@@ -82,7 +82,7 @@ def check_sources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW336",
                     f"`{name}` comes from a claim, but no `auth` declares an issuer",
                     tool.place_of("bind", name).point_at_key(),
-                    "declare `auth`, or give `asgi_app` a `token_verifier`; `local: {env: …}` is for stdio",
+                    "declare `auth`, or pass a `token_verifier` to `asgi_app`; `local: {env: …}` is for stdio",
                 )
 
 

@@ -70,7 +70,7 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     f"`{scheme}` has the type `{settings['type']}`, which requires "
                     f"{quote(lacking).replace(' or ', ' and ')}",
                     (place / "auth" / scheme).point_at_key(),
-                    "name an environment variable that contains it: secrets do not belong in a manifest",
+                    "specify an environment variable that contains it: secrets do not belong in a manifest",
                 )
             flow = settings.get("flow")
             for key in _EXCHANGE_KEYS if flow != "tokenExchange" else ():
@@ -84,7 +84,7 @@ def check_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW336",
                     f"`{scheme}` exchanges callers' tokens, but no `auth` declares their issuer",
                     (place / "auth" / scheme).point_at_key(),
-                    "declare `auth`, or give `asgi_app` a `token_verifier`",
+                    "declare `auth`, or pass a `token_verifier` to `asgi_app`",
                 )
             yield from _check_token_url(settings.get("tokenUrl"), place / "auth" / scheme / "tokenUrl")
         yield from _check_security(api.get("security"), place / "security", api, name)
@@ -141,7 +141,7 @@ def check_urls(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             )
         elif "api" not in http and not (_HOST.match(url) and split(HOLE.sub("a", url))):
             problem = "is not an `http` or `https` URL with a fixed host"
-            fix = "write the complete URL, such as `https://api.example.com/v1/{location}`, or name an `api`"
+            fix = "write the complete URL, such as `https://api.example.com/v1/{location}`, or specify an `api`"
         else:
             continue
         yield Diagnostic("SW262", f"the URL `{url}` {problem}", tool.place_of("http", "url"), fix)
@@ -313,7 +313,7 @@ def _list_apis(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[s
 def _check_base_url(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
     if "baseUrl" not in api:
         if "baseUrlEnv" not in api:
-            fix = "add `baseUrl`, or name an environment variable for it with `baseUrlEnv`"
+            fix = "add `baseUrl`, or specify an environment variable with `baseUrlEnv`"
             yield Diagnostic("SW262", f"the API `{name}` has no base URL", place.point_at_key(), fix)
         return
     url: str = api["baseUrl"]

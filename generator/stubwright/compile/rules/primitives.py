@@ -149,7 +149,7 @@ def _check_part(kind: str, part: Json, place: Place, prompt: Declaration) -> Ite
             binascii.a2b_base64(part["data"], strict_mode=True)  # by default, invalid characters are skipped
         except ValueError as error:
             yield Diagnostic(
-                "SW257", f"the data is not base64: {error}", place / "data", "write base64, or name a `file`"
+                "SW257", f"the data is not base64: {error}", place / "data", "write base64, or specify a `file`"
             )
     for key in ("uri", "text"):
         if kind == "resource" and key in part:

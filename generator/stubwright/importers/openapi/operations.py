@@ -77,7 +77,7 @@ class Operation:
 
     @property
     def id(self) -> str | None:
-        """Its `operationId`."""
+        """The operation's `operationId`."""
         operation_id = self.at.get_field("operationId")
         return operation_id if isinstance(operation_id, str) and operation_id.strip() else None
 

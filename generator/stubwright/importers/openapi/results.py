@@ -36,7 +36,7 @@ class Result:
         schema: The `outputSchema`, or None.
         uses: The referenced shared schemas.
         accept: The `Accept` header, unless it is plain JSON.
-        no_schema_reason: Why the `outputSchema` is missing, if a response is invalid.
+        no_schema_reason: The reason why the `outputSchema` is missing, if a response is invalid.
         headers: The manifest's `responseHeaders`, for responses without a body.
     """
 

@@ -46,8 +46,7 @@ class Disk:
 
         Raises:
             OSError: The file cannot be read, is larger than 64 MiB, or is a pipe or a device, which might never end.
-                Files
-            below `/dev` and `/proc` are allowed, because shells pass them.
+                Files below `/dev` and `/proc` are allowed, because shells pass them.
         """
         if path not in self._files:
             opener = None if path.startswith(_PASSED) else _open_regular

@@ -62,8 +62,8 @@ class ContainedFolder:
             path: The path relative to the folder, with `/` separators.
 
         Raises:
-            NotWritableError: The path is a link, below a link, or not a regular
-            file. OSError: The file cannot be read.
+            NotWritableError: The path is a link, below a link, or not a regular file.
+            OSError: The file cannot be read.
         """
         self._refuse_link_above(path)
         return read_regular(f"{self.folder}/{path}")
@@ -120,8 +120,8 @@ def read_regular(path: str | Path) -> bytes | None:
     """Return the bytes of a file; None if it does not exist or is a folder.
 
     Raises:
-        NotWritableError: The path is another kind of file, which might block or have side effects when
-        opened. OSError: The file cannot be read.
+        NotWritableError: The path is another kind of file, which might block or have side effects when opened.
+        OSError: The file cannot be read.
     """
     if not _can_open(path):
         return None

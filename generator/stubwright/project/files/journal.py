@@ -24,8 +24,8 @@ def read_lock(output: Path) -> lock.Lock:
     """Return an output folder's lock, including the planned files of killed runs; return an empty lock if none exists.
 
     Raises:
-        OSError: The lock exists but cannot be
-        read. lock.LockError: The file is not a valid lock.
+        OSError: The lock exists but cannot be read.
+        lock.LockError: The file is not a valid lock.
     """
     path = output / lock.NAME
     if output.is_file():

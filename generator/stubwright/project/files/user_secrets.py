@@ -33,8 +33,8 @@ def read(path: Path) -> bytes | None:
     """Return the contents of a file; None if it does not exist.
 
     Raises:
-        ExposedError: Other users can read or replace the
-        file. OSError: The file cannot be read.
+        ExposedError: Other users can read or replace the file.
+        OSError: The file cannot be read.
     """
     if not os.path.lexists(path):
         return None

@@ -42,8 +42,8 @@ class Question:
         The server might never report it, so limit the wait, for instance with `asyncio.timeout(300)`.
 
         Raises:
-            ValueError: The server does not report completion, because the question has no URL or the revision is
-                2026-07-28.
+            ValueError: The server does not report completion, because the question has no URL or the connection
+                uses MCP 2026-07-28.
         """
         if self._done is None:
             raise ValueError("the server does not report this question's completion")

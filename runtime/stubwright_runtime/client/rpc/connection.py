@@ -120,7 +120,7 @@ class RpcConnection:
         revision: The negotiated protocol revision.
         failure: Creates the exception that explains why the connection failed; `None` while the connection works.
         on_notification: Called with each notification, of any method.
-        listeners: Callbacks for subscription notifications, by the subscription request's ID.
+        listeners: Callbacks for subscription notifications, keyed by the subscription request's ID.
         unreadable: The number of malformed messages so far.
         has_answered: Whether any message has arrived.
         unaddressed: The last error response without an ID, shortened, or `None`.

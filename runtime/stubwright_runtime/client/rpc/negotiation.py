@@ -83,7 +83,7 @@ async def run_handshake(
     """Run the `initialize` handshake and return its response. The arguments are the same as for `discover`.
 
     Raises:
-        MCPError: The server responds with an error or an unknown revision (`UNSUPPORTED_PROTOCOL_VERSION`).
+        MCPError: The server responds with an error or selects an unknown revision (`UNSUPPORTED_PROTOCOL_VERSION`).
         pydantic.ValidationError: The response is invalid.
     """
     connection.revision = LATEST_HANDSHAKE_VERSION

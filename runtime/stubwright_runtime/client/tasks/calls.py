@@ -306,7 +306,7 @@ class Tasks:
         """Yield this client's tasks on the server, for all tools (MCP 2025-11-25 and earlier).
 
         Raises:
-            TasksUnsupported: The server does not support listing tasks, which 2026-07-28 removed.
+            TasksUnsupported: The server does not support listing tasks, which MCP 2026-07-28 removed.
             MCPError: A request failed, or the list never ends.
         """
         from .requests import list_tasks

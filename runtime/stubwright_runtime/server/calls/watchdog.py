@@ -79,7 +79,7 @@ class _Watchdog(threading.Thread):
         self._stopped.set()
 
     def run(self) -> None:
-        """Watch until `stop` is called or the loop is closed."""
+        """Watch the loop until it is closed or `stop` is called."""
         while not self._stopped.wait(_PAUSE):
             alive = threading.Event()
             try:

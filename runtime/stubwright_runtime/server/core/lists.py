@@ -77,7 +77,7 @@ class PrimitiveList:
         return key in self._entries
 
     def set_hidden(self, keys: Collection[str]) -> None:
-        """Hide exactly the entries with these keys."""
+        """Hide the entries with these keys, and show all others."""
         visible = {key: entry for key, entry in self._entries.items() if key not in keys}
         if visible.keys() != self.visible.keys():
             self.visible = visible

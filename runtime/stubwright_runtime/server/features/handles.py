@@ -1,4 +1,5 @@
-"""State handles: state between calls, under IDs that the server generates. Only its owner can find a handle."""
+"""State handles: state between calls, stored under IDs that the server generates. Only its owner can access a
+handle."""
 
 from __future__ import annotations
 
@@ -105,7 +106,7 @@ class HandleScope:
         registry: The handles of the server.
         principal: The caller.
         hide: Redacts an ID in the log.
-        inputs: The kinds and handles in the arguments, by JSON Pointer.
+        inputs: The kinds and handles in the arguments, keyed by JSON Pointer.
         known: The kinds and IDs of handles that exist.
     """
 

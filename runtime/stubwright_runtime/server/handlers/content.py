@@ -79,10 +79,10 @@ def image(
     Args:
         data: The bytes, base64 text (`str`), or a file (`Path`).
         mime_type: The MIME type, such as `image/png`; by default guessed from the file's name.
-        audience: As for `text`.
-        priority: As for `text`.
-        last_modified: As for `text`.
-        meta: As for `text`.
+        audience: See `text`.
+        priority: See `text`.
+        last_modified: See `text`.
+        meta: See `text`.
 
     Raises:
         ValueError: The base64 text, the MIME type or an annotation is invalid.
@@ -111,10 +111,10 @@ def audio(
     Args:
         data: The bytes, base64 text (`str`), or a file (`Path`).
         mime_type: The MIME type, such as `audio/wav`; by default guessed from the file's name.
-        audience: As for `text`.
-        priority: As for `text`.
-        last_modified: As for `text`.
-        meta: As for `text`.
+        audience: See `text`.
+        priority: See `text`.
+        last_modified: See `text`.
+        meta: See `text`.
 
     Raises:
         ValueError: The base64 text, the MIME type or an annotation is invalid.
@@ -153,10 +153,10 @@ def link(
         mime_type: The MIME type.
         size: The size in bytes.
         icons: The icons.
-        audience: As for `text`.
-        priority: As for `text`.
-        last_modified: As for `text`.
-        meta: As for `text`.
+        audience: See `text`.
+        priority: See `text`.
+        last_modified: See `text`.
+        meta: See `text`.
 
     Raises:
         ValueError: The URI, the MIME type, the size or an annotation is invalid.
@@ -195,10 +195,10 @@ def embedded(
         text: The contents as text.
         blob: The contents as bytes.
         mime_type: The MIME type.
-        audience: As for `text`.
-        priority: As for `text`.
-        last_modified: As for `text`.
-        meta: As for `text`.
+        audience: See `text`.
+        priority: See `text`.
+        last_modified: See `text`.
+        meta: See `text`.
 
     Raises:
         ValueError: Neither or both of `text` and `blob` are set, or the URI, the MIME type or an annotation is invalid.

@@ -123,7 +123,7 @@ class Sink(Protocol):
         ...
 
     def close(self) -> None:
-        """Write what remains, because no more records follow."""
+        """Write the remaining records; no more follow."""
         ...
 
 

@@ -22,7 +22,7 @@ class ChangeNotifier:
     def __init__(
         self, is_wanted: Callable[[Change], bool], outgoing: Notifier, meta: Mapping[str, Any] | None = None
     ) -> None:
-        """Start without pending changes.
+        """Create a notifier without pending changes.
 
         Args:
             is_wanted: Returns whether the client subscribes to a change.

@@ -50,7 +50,7 @@ class Questions:
     """The pending requests to one client."""
 
     def __init__(self, first: int = 1) -> None:
-        """Start without requests; `first` is the ID for the first one."""
+        """Create a sender; `first` is the ID of its first request."""
         self._next = first
         self._open: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
         self.is_closed = False

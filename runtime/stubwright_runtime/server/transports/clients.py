@@ -62,7 +62,7 @@ class Client:
 
     @classmethod
     def from_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
-        """Return the client that sent a handshake, subscribed to changes from now on (MCP 2025-11-25,
+        """Return the client that sent a handshake, which is subscribed to later changes (MCP 2025-11-25,
         basic/lifecycle).
         """
         subscriptions = ClientSubscriptions(since=changes.count)

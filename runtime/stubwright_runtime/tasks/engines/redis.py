@@ -68,7 +68,7 @@ class _Stream:
     """The stream of task IDs."""
 
     def __init__(self, redis: Redis, key: str, idle: int) -> None:
-        """Use the stream at a key; IDs are reclaimed after `idle` milliseconds."""
+        """Create a stream of task IDs at `key`; IDs are reclaimed after `idle` milliseconds."""
         self._redis = redis
         self._key = key
         self._idle = idle

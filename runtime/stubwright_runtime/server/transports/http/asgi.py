@@ -66,19 +66,19 @@ def package_app(
 
     Args:
         package: The package.
-        handlers: As for `build_server`.
-        state: As for `build_server`.
-        audit: As for `build_server`.
-        threads: As for `build_server`.
-        toolset: As for `build_server`.
-        tasks: As for `build_server`.
-        options: As for `asgi_app`.
+        handlers: See `build_server`.
+        state: See `build_server`.
+        audit: See `build_server`.
+        threads: See `build_server`.
+        toolset: See `build_server`.
+        tasks: See `build_server`.
+        options: See `asgi_app`.
 
     Raises:
-        OSError: As for `build_server`.
-        TypeError: As for `build_server` and `check_places`.
-        ValueError: As for `build_server`, `asgi_app` and `check_places`.
-        UnsupportedManifestError: As for `build_server`.
+        OSError: See `build_server`.
+        TypeError: See `build_server` and `check_places`.
+        ValueError: See `build_server`, `asgi_app` and `check_places`.
+        UnsupportedManifestError: See `build_server`.
     """
     check_places(options.get("path", ""), options.get("allowed_hosts", ()), options.get("allowed_origins", ()))
     return asgi_app(

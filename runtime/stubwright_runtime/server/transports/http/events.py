@@ -41,7 +41,7 @@ def encode_event(message: bytes, name: str = "", retry: int | None = None) -> by
 
     Args:
         message: The message; empty for an event with only an ID.
-        name: The event ID; empty for none.
+        name: The event ID, or an empty string.
         retry: Milliseconds after which the client should reconnect.
     """
     head = b"" if not name else b"id: %b\r\n" % name.encode()
@@ -186,7 +186,7 @@ class EventStream:
 
     Attributes:
         has_ended: True after the stream has ended.
-        session: The session id.
+        session: The session ID.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class EventStream:
         Args:
             log: The event log, for resumption.
             name: The stream name in the log.
-            session: The session id.
+            session: The session ID.
             has_cursor: True to start with an empty event whose ID allows resumption (MCP 2025-11-25).
             has_ended: True to replay logged messages only.
         """

@@ -69,7 +69,6 @@ class _ThreadReader(asyncio.ReadTransport):
     """
 
     def __init__(self, descriptor: int, lines: _Lines, loop: asyncio.AbstractEventLoop) -> None:
-        """Start the thread."""
         super().__init__()
         self._descriptor = descriptor
         self._lines = lines

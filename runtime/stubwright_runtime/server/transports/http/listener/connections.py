@@ -57,8 +57,8 @@ class Bounds:
     """The limits on open connections.
 
     Attributes:
-        most: The maximum in total.
-        each: The maximum per address; None for no limit.
+        most: The maximum number of connections.
+        each: The maximum number per address; None for no limit.
         head: The timeout for a request head in seconds.
     """
 
@@ -68,11 +68,11 @@ class Bounds:
 
     @classmethod
     def choose(cls, most: int | None, each: int | None) -> Bounds:
-        """Return the bounds; by default half of the file descriptors, and half of that per address.
+        """Return the bounds. The defaults are half of the file descriptors in total, and half of that per address.
 
         Args:
-            most: The maximum in total; None for the default.
-            each: The maximum per address; None for the default, 0 for no limit.
+            most: The maximum number of connections; None for the default.
+            each: The maximum number per address; None for the default, 0 for no limit.
         """
         # The server and its handlers also open files and connections.
         total = min(MOST, max(1, _descriptors() // 2)) if most is None else most
@@ -358,7 +358,7 @@ class Connection(asyncio.Protocol):
             self._close_idle_at(self.waits_since + self.timeout_keep_alive)
 
     def connect_post(self, data: bytes, post: Post) -> None:
-        """Hand over to uvicorn a request whose response becomes a stream."""
+        """Pass a request whose response becomes a stream to uvicorn."""
         if self._is_lost:
             post.abandon()
         else:

@@ -66,7 +66,6 @@ class ChunkedBody:
     """A chunked body that is checked line by line before a lenient parser reads it (RFC 9112, 7.1)."""
 
     def __init__(self) -> None:
-        """Start before the first chunk."""
         self._line = b""
         self._skipped = 0
         """Bytes to skip: the rest of a chunk and its CRLF, which the parser checks."""
