@@ -108,16 +108,16 @@ _FEWEST_SHARED = 5  # keys shared with an earlier section; fewer are repeated
 _MOST_NESTED = 6  # keys of an object that is listed inline; a larger object gets its own section
 
 _LINKS = {
-    "Maximum costs": "models.md#budgets",
+    "Limits on the cost": "models.md#budgets",
     "maximum cost": "models.md#budgets",
     "Named subsets of the tools": "models.md#toolsets",
     "Shorthand for `inputSchema`": "shorthand.md",
     "uses shorthand": "shorthand.md",
     "TypeScript client": "typescript.md",
     "`stubwright publish --review`": "publishing.md#reasons-for-reviewers",
-    "a link to the whole": "openapi.md#files-and-streams",
+    "a link to the full result": "openapi.md#files-and-streams",
     "a list in pages": "handlers.md#pages",
-    "recognizes a repeated call": "repeating.md#tools-that-are-http-calls",
+    "identifies a repeated call": "repeating.md#tools-that-are-http-calls",
     "calls safe to repeat": "repeating.md",
     "state that the server stores between calls": "handlers.md#state-between-calls",
 }

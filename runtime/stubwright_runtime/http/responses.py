@@ -163,9 +163,7 @@ def make_result(
     promised: Json = tool.definition["outputSchema"]
     is_object = isinstance(promised, dict) and promised.get("type") == "object"
     if is_object and not isinstance(value, dict) and not tool.is_lenient:
-        raise SchemaMismatch(
-            f"The API returned {format_status(answer.status)} without the JSON object that its schema requires."
-        )
+        raise SchemaMismatch(f"The API returned {format_status(answer.status)} without the required JSON object.")
     return value
 
 

@@ -286,8 +286,8 @@ def _json(value: Any) -> Response:
     ("answer", "why"),
     amounts.sample(
         [
-            ((200, [1]), "The API returned 200 OK without the JSON object that its schema requires."),
-            (Response(b"", 204), "The API returned 204 No Content without the JSON object that its schema requires."),
+            ((200, [1]), "The API returned 200 OK without the required JSON object."),
+            (Response(b"", 204), "The API returned 204 No Content without the required JSON object."),
             (Response("<p>", media_type="text/html"), "The API returned 200 OK with text/html that is not JSON."),
             (Response("NaN", media_type="application/json"), "with application/json that is not JSON."),
             (Response("[" * 100_000, media_type="application/json"), "with application/json that is not JSON."),

@@ -91,7 +91,7 @@ class Observation(NamedTuple):
             context.detach(self.token)
 
     def find_trace_id(self) -> str | None:
-        """Return the trace ID in hexadecimal; `None` without a valid trace."""
+        """Return the trace ID in hexadecimal; `None` if there is no valid trace."""
         of_trace = self.span.get_span_context()
         return f"{of_trace.trace_id:032x}" if of_trace.is_valid else None
 

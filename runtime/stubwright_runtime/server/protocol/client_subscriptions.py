@@ -1,4 +1,4 @@
-"""Connections' subscriptions, in MCP 2025-11-25 and earlier, and the change log."""
+"""Connections' subscriptions (MCP 2025-11-25 and earlier), and the change log."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ STATELESS: Final[Mapping[str, Shape]] = {
 HANDSHAKE_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
     ("tasks/cancel", "tasks/get", "tasks/list", "tasks/result"), _members({}, {"_meta": _HANDSHAKE_META})
 )
-"""The `_meta` of task methods, in MCP 2025-11-25 and earlier; `tasks/methods.py` validates the other parameters."""
+"""The `_meta` of task methods (MCP 2025-11-25 and earlier); `tasks/methods.py` validates the other parameters."""
 
 STATELESS_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
     ("tasks/cancel", "tasks/get", "tasks/update"), _members({"_meta": _ENVELOPE}, {})

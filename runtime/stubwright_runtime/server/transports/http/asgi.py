@@ -120,8 +120,8 @@ def asgi_app(
         allowed_origins: Origins of other web pages to allow, such as `https://app.example.com`.
         token_verifier: Verifies bearer tokens; by default from the manifest's `auth`. Without either, any caller is
             allowed.
-        session_idle_timeout: The idle timeout of sessions in seconds (MCP 2025-11-25 and earlier; later revisions have
-            no sessions).
+        session_idle_timeout: The idle timeout of sessions in seconds (MCP 2025-11-25 and earlier).
+
         max_sessions: The maximum number of open sessions.
         max_listeners: The maximum number of open `subscriptions/listen` streams (MCP 2026-07-28 and later).
         max_listeners_each: The maximum number of these streams per caller; callers without a token count as one caller.

@@ -70,7 +70,7 @@ _STATUS: Final = dict.fromkeys(
     ),
     400,
 ) | {METHOD_NOT_FOUND: 404}
-"""HTTP statuses for errors, in MCP 2026-07-28 and later; the default is 200."""
+"""HTTP statuses for errors (MCP 2026-07-28 and later); the default is 200."""
 
 _FULL: Final = Rejection(503, "Too many open sessions", INTERNAL_ERROR)
 _NO_ROOM: Final = Rejection(

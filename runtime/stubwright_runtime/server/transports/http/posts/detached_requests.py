@@ -1,4 +1,4 @@
-"""Requests that continue after their clients disconnect, in MCP 2025-11-25 and earlier, and their memory limit.
+"""Requests that continue after their clients disconnect (MCP 2025-11-25 and earlier), and their memory limit.
 
 All other requests are limited by the number of connections.
 """

@@ -195,7 +195,7 @@ class Resumption:
     """Resumes streams from sessions in other processes."""
 
     def __init__(self, awaited: AwaitedSessions) -> None:
-        """Create it with the sessions that clients wait for."""
+        """Create a resumption; `awaited` are the sessions that clients wait for."""
         self._awaited = awaited
         self._store = awaited.store
         self._room = asyncio.Semaphore(_ROOM)
