@@ -58,30 +58,30 @@ def mark_run() -> str:
 def list_marked(mark: str) -> dict[int, str]:
     """Return the command lines of other processes that inherited an environment variable, by process id.
 
-    A command line is followed by the test that started the process, if pytest ran one. Orphans in this session that
-    started after the mark was set count, too, because they may have another environment. Returns an empty mapping
-    without `/proc`.
+    A command line is followed by the test that started the process, if pytest ran one. Processes of this process group
+    that started after the time in the mark count as well, because they may have another environment. Returns an empty
+    mapping without `/proc`.
     """
     marked = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or belongs to another user
             variables = (folder / "environ").read_bytes().split(b"\0")
-            if int(folder.name) != os.getpid() and (mark.encode() in variables or _is_new_orphan(folder, mark)):
+            if int(folder.name) != os.getpid() and (mark.encode() in variables or _is_new_in_group(folder, mark)):
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
                 tests = [each.partition(b"=")[2].decode() for each in variables if each.startswith(_CURRENT)]
                 marked[int(folder.name)] = command and f"{command}{''.join(f' (started in {test})' for test in tests)}"
     return {process: command for process, command in marked.items() if command}  # a zombie has no command line
 
 
-def _is_new_orphan(folder: Path, mark: str) -> bool:
-    """Return whether a process of this session lost its parent, and started after a mark was set."""
+def _is_new_in_group(folder: Path, mark: str) -> bool:
+    """Return whether a process of this process group started after the time at a mark's end, if any (proc(5))."""
+    start = re.search(r"\d{19}\Z", mark)
     fields = (folder / "stat").read_text("ascii", "replace").rpartition(")")[2].split()
-    parent, session, ticks = int(fields[1]), int(fields[3]), int(fields[19])
-    if parent != 1 or session != os.getsid(0):
+    if start is None or int(fields[2]) != os.getpgrp():
         return False
     uptime = float(Path("/proc/uptime").read_text("ascii").split()[0])
-    age = uptime - ticks / os.sysconf("SC_CLK_TCK")
-    return age < time.time() - int(re.split("[-=]", mark)[-1]) / 1e9
+    age = uptime - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return age < time.time() - int(start[0]) / 1e9
 
 
 def list_left(mark: str, patience: float) -> list[str]:
