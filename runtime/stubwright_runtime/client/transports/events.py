@@ -66,8 +66,8 @@ class EventParser:
                 del begun[: len(codecs.BOM_UTF8)]
         events: list[Event] = []
         end = 0
-        # Up to three of the four bytes of a blank line may have arrived earlier.
-        for blank in _BLANK.finditer(begun, max(0, len(begun) - len(piece) - 3)):
+        # Earlier chunks contain at most one of the two line ends, and its last byte also matches as a line end.
+        for blank in _BLANK.finditer(begun, max(0, len(begun) - len(piece) - 1)):
             self._bounds.check(blank.start() - end, self._bound)
             events.append(_parse(bytes(begun[end : blank.end()])))
             end = blank.end()
