@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 import redis_server
 from stubwright_runtime.state.encryption import DecryptionError, Encryption
+from stubwright_runtime.state.leases import LeaseRenewer
 from stubwright_runtime.state.memory import MemoryStore
 from stubwright_runtime.state.nonces import make_nonce
 from stubwright_runtime.state.store import Record, StateLost, Store, StoreConfigurationError
@@ -187,6 +189,23 @@ async def test_what_is_published_is_heard(state: str, caplog: pytest.LogCaptureF
         await store.publish("news", b"three")
         await asyncio.sleep(0.05)
         assert heard == [b"\xffone"]
+
+
+def test_a_short_lease_is_renewed_while_the_thread_waits_for_a_long_one() -> None:
+    waiting, renewed = threading.Event(), threading.Event()
+
+    class Condition(threading.Condition):
+        def wait(self, timeout: float | None = None) -> bool:
+            waiting.set()  # the lock is held until the thread waits
+            return super().wait(timeout)
+
+    store: Any = SimpleNamespace(renew=lambda name, holder, seconds: renewed.set())
+    renewer = LeaseRenewer(store)
+    renewer._changed = Condition()
+    with renewer.keep("long", "me", 3600):
+        assert waiting.wait(60)
+        with renewer.keep("short", "me", 0.01):
+            assert renewed.wait(10)
 
 
 async def test_memory_forgets_what_is_over() -> None:
