@@ -51,12 +51,35 @@ def test_a_line_of_code_is_no_comment_and_no_docstring(tmp_path: Path) -> None:
     assert ratchets.count_weight(tmp_path) == {f"{tmp_path.name}/room": 4}
 
 
-def test_an_import_that_points_up_is_found_wherever_it_is(tmp_path: Path) -> None:
-    for room in ("app", "core", "methods"):
-        (tmp_path / "server" / room).mkdir(parents=True)
-    (tmp_path / "policy").mkdir()
-    (tmp_path / "policy/rates.py").touch()
-    (tmp_path / "server/methods/tools.py").write_text("from ..core import core\n")
-    program = "if TYPE_CHECKING:\n    from ..methods import tools\ndef f():\n    from ...policy.rates import Rates\n"
-    (tmp_path / "server/core/hub.py").write_text(program)
-    assert ratchets.count_upward_imports(tmp_path / "server") == {"core -> methods": 1, "core -> ../policy": 1}
+@pytest.mark.parametrize(
+    ("statement", "pair"),
+    [
+        ("if TYPE_CHECKING:\n    from ..methods import tools", "core -> methods"),
+        ("from ..methods.tools import call", "core -> methods"),
+        ("def f():\n    from ...policy.rates import Rates", "core -> ../policy"),
+        ("import_module('runtime.server.methods.tools')", "core -> methods"),
+        ("importlib.import_module('runtime.server.methods')", "core -> methods"),
+        ("importlib.import_module('..methods.tools', __package__)", "core -> methods"),
+        ("importlib.import_module('runtime.server.protocol.requests')", None),
+        ("importlib.import_module('server.methods.tools')", None),
+        ("importlib.import_module(name)", None),
+        ("from runtime import server", None),
+    ],
+)
+def test_an_import_that_points_up_is_found_wherever_it_is(statement: str, pair: str | None, tmp_path: Path) -> None:
+    server = tmp_path / "runtime/server"
+    for module in ("core/hub.py", "methods/tools.py", "protocol/requests.py", "../policy/rates.py"):
+        (server / module).parent.mkdir(parents=True, exist_ok=True)
+        (server / module).touch()
+    (server / "methods/tools.py").write_text("from ..core import hub\n")
+    (server / "core/hub.py").write_text(statement)
+    assert ratchets.count_upward_imports(server) == ({pair: 1} if pair else {})
+
+
+def test_a_folder_that_the_order_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "server/queues").mkdir(parents=True)
+    (tmp_path / "server/queues/queue.py").touch()
+    with pytest.raises(
+        ValueError, match=r"`queues` is not in the order of the server's folders .*ratchets\.py\); add it"
+    ):
+        ratchets.count_upward_imports(tmp_path / "server")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import sys
 from collections import Counter
@@ -116,7 +117,7 @@ def count_upward_imports(server: Path = _SERVER) -> Counts:
     counts: Counter[str] = Counter()
     for path in server.rglob("*.py"):
         room = _find_room(path, server)
-        targets = {target: _find_room(target, server) for target in _list_imports(path)} if room else {}
+        targets = {target: _find_room(target, server) for target in _list_imports(path, server.parent)} if room else {}
         counts.update(f"{room} -> {other}" for other in targets.values() if other and _is_higher(other, room))
     return counts
 
@@ -126,21 +127,40 @@ def _is_higher(room: str, other: str) -> bool:
 
 
 def _find_room(path: Path, server: Path) -> str:
-    """Return the room that a module belongs to, or an empty string if the order does not include it."""
+    """Return the room that a module belongs to, or an empty string for `__init__` and modules outside the order."""
     if path.is_relative_to(server):
-        return path.relative_to(server).with_suffix("").parts[0].removeprefix("__init__")
+        room = path.relative_to(server).with_suffix("").parts[0].removeprefix("__init__")
+        if room and room not in ORDER:
+            raise ValueError(
+                f"`{room}` is not in the order of the server's folders (`ORDER` in tests/support/ratchets.py); add it"
+            )
+        return room
     outside = f"../{path.relative_to(server.parent).parts[0]}"
     return outside if outside in ORDER else ""
 
 
-def _list_imports(path: Path) -> Iterator[Path]:
+def _list_imports(path: Path, package: Path) -> Iterator[Path]:
+    """Yield the modules of a package that a module imports, also with `import_module` and a constant."""
+    parent = ".".join((package.name, *path.relative_to(package).parent.parts))
     for node in sources.walk(path):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
-            if (module := base.with_suffix(".py")).is_file():
-                yield module
-            else:
-                yield from (base / f"{alias.name}.py" for alias in node.names)
+        match node:
+            case ast.ImportFrom():
+                name, members = "." * node.level + (node.module or ""), [alias.name for alias in node.names]
+            case ast.Call(
+                func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str() as name), *_],
+            ):
+                members = ["__init__"]
+            case _:
+                continue
+        top, *rest = importlib.util.resolve_name(name, parent).split(".")
+        base = package.joinpath(*rest)
+        if top != package.name:
+            continue
+        if (module := base.with_suffix(".py")).is_file():
+            yield module
+        else:
+            yield from (base / f"{member}.py" for member in members)
 
 
 def _name(path: Path) -> str:
