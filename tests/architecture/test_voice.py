@@ -33,8 +33,8 @@ LONGEST_SUBJECT = 72
 
 @pytest.mark.parametrize("folder", ratchets.WRITTEN, ids=lambda folder: folder.name)
 def test_no_file_gains_foreign_english(folder: Path) -> None:
-    """`python tests/support/voice.py FILE…` lists the texts, and what to write instead."""
-    assert ratchets.list_risen(ratchets.load_table("voice"), ratchets.count_voice(folder)) == []
+    if reason := ratchets.explain_rise("voice", ratchets.count_voice(folder)):
+        pytest.fail(reason, pytrace=False)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,19 @@ def test_texts_of_a_file() -> None:
         "Short.",
         "a comment of some words",
         "three `x` and more # no comment",
+    ]
+
+
+def test_a_failure_lists_the_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "voice.json").write_text("{}")
+    (tmp_path / "windows.py").write_text(f"import os\n\n# {'long ' * 20}and one that closes{' long' * 20}\n")
+    monkeypatch.setattr(ratchets, "_TABLES", tmp_path)
+    monkeypatch.setattr(ratchets, "ROOT", tmp_path)
+    assert ratchets.explain_rise("voice", ratchets.count_voice(tmp_path)).splitlines() == [
+        "Lower these numbers again, or give the reason in the commit and run `python tests/support/ratchets.py voice`:",
+        "  windows.py: 0 → 1 (+1)",
+        "`python tests/support/voice.py windows.py` lists the texts:",
+        f"  windows.py:3: one-that (repeat the noun): …{'long ' * 7}and one that closes{' long' * 6} lo…",
     ]
 
 

@@ -1,6 +1,6 @@
 """Numbers that may only fall, each with its table in `tests/architecture/ratchets/`.
 
-`python tests/support/ratchets.py`, or `make ratchets`, writes the tables again where the sums have not risen.
+`python tests/support/ratchets.py`, or `make ratchets`, writes each table again if none of its numbers rises.
 """
 
 from __future__ import annotations
@@ -40,13 +40,27 @@ _TABLES: Final = ROOT / "tests/architecture/ratchets"
 _SERVER: Final = PACKAGES[1] / "server"
 
 
-def list_risen(table: Counts, counts: Counts) -> list[str]:
-    """Return a sentence for each number that is higher than in its table. A missing entry counts as zero."""
-    return [
-        f"{name}: {count}, which was {table.get(name, 0)}"
+def list_risen(table: Counts, counts: Counts) -> dict[str, str]:
+    """Return a line for each number that is higher than in its table, by name; a missing number was zero."""
+    return {
+        name: f"{name}: {before} → {count} (+{count - before})"
         for name, count in sorted(counts.items())
-        if count > table.get(name, 0)
-    ]
+        if count > (before := table.get(name, 0))
+    }
+
+
+def explain_rise(name: str, counts: Counts) -> str:
+    """Return how to correct numbers that rise, then these numbers, or an empty string if none does."""
+    risen = list_risen(load_table(name), counts)
+    if not risen:
+        return ""
+    command = f"python tests/support/ratchets.py {name}"
+    lines = [f"Lower these numbers again, or give the reason in the commit and run `{command}`:"]
+    lines += [f"  {rise}" for rise in risen.values()]
+    if name == "voice":
+        lines.append(f"`python tests/support/voice.py {' '.join(risen)}` lists the texts:")
+        lines += [f"  {each}:{hit}" for each in risen for hit in voice.list_hits(ROOT / each)]
+    return "\n".join(lines)
 
 
 def load_table(name: str) -> Counts:
@@ -184,15 +198,14 @@ def main() -> int:
     status = 0
     for name, count in RATCHETS.items():
         path = _TABLES / f"{name}.json"
-        before = sum(load_table(name).values()) if path.is_file() else sys.maxsize
         counts = count()
-        after = sum(counts.values())
-        if after > before and name not in sys.argv[1:]:
-            print(f"{name}: {after}, which was {before}; add `{name}` to the command if that is right", file=sys.stderr)
+        risen = list_risen(load_table(name), counts) if path.is_file() else {}
+        if risen and name not in sys.argv[1:]:
+            print(explain_rise(name, counts), file=sys.stderr)
             status = 1
             continue
         path.write_text(json.dumps(counts, indent=2, sort_keys=True) + "\n", "utf-8")
-        print(f"{name}: {after}")
+        print(f"{name}: {sum(counts.values())}", *risen.values(), sep="\n  ")
     return status
 
 

@@ -18,6 +18,7 @@ from typing import Final
 import sources
 
 _FEWEST_WORDS: Final = 4  # shorter strings are mostly keys and names
+_AROUND: Final = 40  # characters of an excerpt on each side of a match
 
 
 @dataclass(frozen=True)
@@ -172,14 +173,23 @@ def count_patterns(path: Path) -> int:
     return sum(len(find_patterns(text)) for _, text in list_texts(sources.read(path), sources.walk(path)))
 
 
+def list_hits(path: Path) -> Iterator[str]:
+    """Yield the line, the pattern and an excerpt of each text of a Python file that contains a pattern."""
+    for line, text in sorted(list_texts(sources.read(path), sources.walk(path))):
+        for pattern in PATTERNS:
+            if match := pattern.expression.search(text):
+                start, end = max(0, match.start() - _AROUND), match.end() + _AROUND
+                excerpt = f"{'…' * bool(start)}{' '.join(text[start:end].split())}{'…' * (end < len(text))}"
+                yield f"{line}: {pattern.name} ({pattern.instead}): {excerpt}"
+
+
 def main() -> int:
     """List the texts of files that contain a pattern."""
     found = 0
     for path in map(Path, sys.argv[1:]):
-        for line, text in sorted(list_texts(sources.read(path), sources.walk(path))):
-            for pattern in find_patterns(text):
-                print(f"{path}:{line}: {pattern.name} ({pattern.instead}): {' '.join(text.split())}")
-                found += 1
+        for hit in list_hits(path):
+            print(f"{path}:{hit}")
+            found += 1
     return min(found, 1)
 
 
