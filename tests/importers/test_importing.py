@@ -739,7 +739,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
         (["--from", "openapi", "x.yaml", "--timeout", "3"], 2, "--header, --env and --timeout require --from mcp"),
         (["--include", "a"], 2, "options that select operations require --from openapi SOURCE"),
         (["--from", "mcp"], 2, "specify one server: a URL, or a command after `--`"),
-        (["--header", "A: b"], 2, "specify a server to start from with --from mcp"),
+        (["--header", "A: b"], 2, "--header, --env and --timeout require --from mcp"),
         (["--", "true"], 2, "unrecognized arguments: true"),
         (["--from", "mcp", "--", "no-such-program"], 1, "`no-such-program` cannot be started"),
     ],

@@ -123,7 +123,7 @@ def test_a_document_with_many_references_for_operations_gets_one_note(tmp_path: 
         ({"$ref": "#/x-none"}, "the reference `#/x-none` does not resolve"),
         ({"$ref": "#/paths/~1x/get"}, "the reference `#/paths/~1x/get` is circular"),
         ({"$ref": "#/x-op", "parameters": []},
-         "`parameters` is next to a reference in document.json#/paths/~1x/get, which is undefined"),
+         "`parameters` accompanies a reference in document.json#/paths/~1x/get (undefined in OpenAPI)"),
         ({"$ref": "https://e.example/op.yaml"},
          "the reference `https://e.example/op.yaml` would have to be fetched"),
     ],
@@ -202,7 +202,7 @@ ODD: list[tuple[Any, str]] = [
     ({"type": "array", "items": {"$ref": "#/components/schemas/Nobody"}},
      "the reference `#/components/schemas/Nobody` does not resolve"),
     ({"type": "strong"}, "`strong` is not a JSON Schema type"),
-    ({"$ref": "#/components/schemas/Wrong"}, "`minLength` must be a whole number"),
+    ({"$ref": "#/components/schemas/Wrong"}, "`minLength` must be an integer"),
     ({"$ref": "#/components/schemas/Loop"}, "is circular"),
 ]  # fmt: skip
 SCHEMAS = {"Wrong": {"minLength": "1"}, "Loop": {"allOf": [{"$ref": "#/components/schemas/Loop"}]}}

@@ -18,6 +18,7 @@ PATIENCE = 300
 
 _MARK = "STUBWRIGHT_TEST_RUN"
 _CURRENT = b"PYTEST_CURRENT_TEST="
+_TICK = 0.05  # seconds; times in `/proc` are hundredths of seconds
 
 
 def heed_interrupts() -> None:
@@ -81,7 +82,7 @@ def _is_new_in_group(folder: Path, mark: str) -> bool:
         return False
     uptime = float(Path("/proc/uptime").read_text("ascii").split()[0])
     age = uptime - int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    return age < time.time() - int(start[0]) / 1e9
+    return age < time.time() - int(start[0]) / 1e9 + _TICK
 
 
 def list_left(mark: str, patience: float) -> list[str]:

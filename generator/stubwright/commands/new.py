@@ -82,7 +82,7 @@ def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
         raise UsageError("--yes requires --from python")
     if arguments.origin is None:
         if arguments.header or arguments.env or arguments.timeout:
-            raise UsageError("specify a server to start from with --from mcp")
+            raise UsageError("--header, --env and --timeout require --from mcp")
         _refuse_selection(arguments)
         return None
     kind, *rest = arguments.origin

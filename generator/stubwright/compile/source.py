@@ -610,9 +610,9 @@ def _list_file(document: Document, holder: Json, pointer: Pointer, key: str) -> 
 
 
 def _list_file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
-    """Yield the file references in a document's schemas.
+    """Yield each file reference in a document's schemas: its location, its text, and whether its file may be missing.
 
-    The flag is true inside schemas with an `$id`, since references may be relative to the `$id`.
+    A file may be missing if a schema around the reference has an `$id`, because the reference may be relative to it.
     """
     if not _FILE_REFERENCE.search(document.text):
         return

@@ -101,7 +101,7 @@ async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case
     """Make concurrent calls and return a fault if a response differs in kind from the response to a single call.
 
     Args:
-        session: The server.
+        session: The session with the server under test.
         tool: A tool.
         case: Arguments that the tool has answered.
     """
@@ -137,7 +137,7 @@ async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
     """Cancel a call and return a fault if the server does not respond to the next request.
 
     Args:
-        session: The server.
+        session: The session with the server under test.
         tool: A tool.
         case: Arguments that the tool has answered.
     """
@@ -163,7 +163,7 @@ async def check_once(
     """Call a tool twice with the same key, and return the second response's fault, if any.
 
     Args:
-        session: The server.
+        session: The session with the server under test.
         tool: The tool.
         once: The tool's `policy.once`.
         cases: Arguments; the first successful call is repeated.

@@ -67,7 +67,7 @@ def digest_unit(tool: str, reserved: frozenset[str]) -> str:
 
 
 def digest_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
-    """Return the digest of all sources of a lowered manifest's artifacts; `tools` has its tools' digests."""
+    """Return a digest of everything that a manifest's files are generated from; `tools` has the digest of each tool."""
     parts = [
         compute_generator_digest(),
         manifest.source,

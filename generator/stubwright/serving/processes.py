@@ -62,7 +62,7 @@ class StartupError(Exception):
 
 
 class StaleError(Exception):
-    """A server became outdated before it was ready and was stopped; the message is its handlers' stack."""
+    """A server became outdated before it was ready and was stopped. The message has the handlers' stack trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class ServerSupervisor:
         Raises:
             StaleError: The server is outdated.
             OSError: The server cannot be started.
-            StartupError: The server exited before it was ready, because of a save after the check.
+            StartupError: The server exited before it was ready, for example because a file was saved after the check.
         """
         if sys.platform == "win32" or self._debugging:  # both would need the same address or debugger port
             self._dismiss(wait=True)

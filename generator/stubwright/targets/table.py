@@ -1,4 +1,4 @@
-"""Reads the table of targets (`targets.json`): each client's or API's rules for tools, with their sources."""
+"""Reads the table of targets (`targets.json`): the rules for tools of each client and API, with their sources."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
                 self._calls[tool.method] = self._call(tool)
 
     def __getattr__(self, name: str) -> Any:
-        """Return the HTTP call with this name, or the user's handlers' attribute."""
+        """Return the HTTP call with this name, or the attribute of the user's handlers."""
         calls: Mapping[str, Call] = self.__dict__.get("_calls", {})
         return calls[name] if name in calls else getattr(self.__dict__["_handlers"], name)
 

@@ -209,7 +209,7 @@ class IdempotentCalls:
         return call
 
     async def _call(self, tool: Tool, terms: _OncePolicy, request: Request, own: _Call, call_next: Handle) -> Outcome:
-        """Run a call with a key or wait for the running call with that key."""
+        """Run the call that has this key, or wait for it if it is already running."""
         began = anyio.current_time()
         end = min(anyio.current_effective_deadline() - _MARGIN, began + _PATIENCE)
         looks = 0

@@ -716,7 +716,7 @@ def _list_defaults(document: Document, expression: Expression) -> list[Json]:
 
 
 def _holds_itself(document: Document, expression: Expression) -> bool:
-    """Return whether a default is infinitely recursive: it omits a property that has the same default."""
+    """Return whether expanding a default never ends, because an omitted property has the same default again."""
     seen: set[Expression] = set()
     pending = [expression]
     while pending:

@@ -220,7 +220,7 @@ class Document:
         return value
 
     def find_leaves(self, expression: Expression) -> Iterator[Leaf]:
-        """Yield the subschemas that describe a whole instance: each leaf, then its references and inline subschemas."""
+        """Yield the subschemas that apply to the instance itself: each leaf, then the targets of its references."""
         seen: set[Leaf] = set()
         pending: list[Expression] = [expression]
         while pending:

@@ -1,7 +1,7 @@
 """Finds schemas that the server accepts but client-side validators reject.
 
-Clients on the official SDKs compile each `outputSchema`, some of them when listing tools: one rejected schema then
-makes every tool unavailable. No client compiles an `inputSchema` to call a tool.
+Clients built on the official SDKs compile each `outputSchema`. Some do so when they list the tools, and then one
+rejected schema makes every tool unavailable. No client compiles an `inputSchema` to call a tool.
 """
 
 from __future__ import annotations

@@ -331,7 +331,7 @@ class _AlternativeSorter(ast.NodeTransformer):
         return ast.parse(" | ".join(alternatives), mode="eval").body
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Sort a `Literal` by its values' source. Visit the parameters of other types."""
+        """Sort the values in a `Literal` by their source text. Visit the parameters of other types."""
         if isinstance(node.value, ast.Name) and node.value.id == "Literal":
             values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             node.slice = ast.Tuple(sorted(values, key=ast.unparse), ast.Load())

@@ -102,7 +102,8 @@ def _compare_formats(subject: Subject, old: Settings, new: Settings) -> Iterator
         message = f"`format` is {'now asserted' if new['formats'] else 'no longer asserted'}"
         yield subject.at("formats").change("SW508", "cosmetic", message, listed if new["formats"] else None)
     if old["exact"] != new["exact"]:
-        message = f"strings that no type represents exactly are now {'rejected' if new['exact'] else 'accepted'}"
+        verb = "rejected" if new["exact"] else "accepted"
+        message = f"strings that the Python type of their `format` cannot represent exactly are now {verb}"
         python = subject.at("python", "formats")
         yield python.change("SW508", "cosmetic", message, listed if new["exact"] else None)
 

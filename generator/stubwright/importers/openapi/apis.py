@@ -58,7 +58,7 @@ class Apis:
     """A document's APIs, added as its operations are converted.
 
     Attributes:
-        documents: The document.
+        documents: The document and the files that it refers to.
         name: The name of the generated server.
         server: The selected server from the document; by default the first.
         auth: Replaces the document's authentication.

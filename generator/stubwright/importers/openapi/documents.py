@@ -184,7 +184,7 @@ class Documents:
             return at
         beside = [key for key in at.value if key not in ("$ref", "summary", "description") and not key.startswith("x-")]
         if beside:
-            raise UnsupportedError(f"`{beside[0]}` is next to a reference in {at.reference}, which is undefined")
+            raise UnsupportedError(f"`{beside[0]}` accompanies a reference in {at.reference} (undefined in OpenAPI)")
         target = self.resolve(at)
         self.followed.setdefault((at.file, at.pointer), kind)
         return target

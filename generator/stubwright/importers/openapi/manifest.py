@@ -43,7 +43,7 @@ def make_manifest(
     """Return a manifest for a server that calls the API described in `documents`.
 
     Args:
-        documents: The document.
+        documents: The OpenAPI document and the files that it refers to.
         selection: The selected operations and their tool names.
         name: The server's name; by default the document's title.
         options: The user's preferences where the document allows a choice.

@@ -170,7 +170,7 @@ def _resolve_item(documents: Documents, entry: LocatedValue) -> LocatedValue:
     if not isinstance(target.value, dict):
         raise UnsupportedError("its reference does not refer to a path item")
     if any(key in entry.value for key in (*METHODS, "parameters", "servers")):
-        raise UnsupportedError("it has a reference and operations next to it, which is undefined")
+        raise UnsupportedError("it has both a reference and operations, which the specification does not define")
     return target
 
 

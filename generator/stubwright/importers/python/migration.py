@@ -114,7 +114,7 @@ def _describe_key(source: Source, key: str | None) -> str:
 
 
 _CHANGES: Final = (
-    "the text next to a structured result is now its JSON",
+    "the text content returned with a structured result is now that result as JSON",
     'arguments are no longer converted, such as `"2"` to 2: values that the schema forbids are rejected',
 )
 

@@ -119,7 +119,7 @@ class WrappedClient(Requests):
         return answer
 
     async def dispatch_input_request(self, context: Any, request: types.InputRequest) -> Any:
-        """Return the caller's callback's response to an input request, or an error."""
+        """Return the response from the caller's callback to an input request, or an error."""
         return await self._session.dispatch_input_request(context, request)
 
     async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:

@@ -18,7 +18,7 @@ class InvalidArguments:
 
 
 class LenientHandlers:
-    """Handlers for HTTP tools, some of which accept invalid arguments."""
+    """Handlers for a server with HTTP tools that accept invalid arguments."""
 
     def accepts_invalid(self, tool: Tool) -> bool:
         """Return whether a tool accepts invalid arguments."""

@@ -222,7 +222,7 @@ class Schemas:
     def as_parent(self, part: LocatedValue) -> LocatedValue:
         """Return a part of an `allOf`; if it is a parent whose alternatives extend it, omit these alternatives.
 
-        The surrounding schema is one of the alternatives. If a union lists a parent next to its heirs, the parent is
+        The surrounding schema is one of the alternatives. If a union lists a parent and its subtypes, the parent is
         copied, because its shared schema is specific to that union.
         """
         if not isinstance(part.value, dict) or "$ref" not in part.value or part.value.keys() - _BESIDE:
@@ -373,7 +373,7 @@ def _to_strings(value: Json) -> set[str]:
 
 _CLOSED: Final = (
     "parts of an `allOf` with `additionalProperties: false` forbid each other's properties; "
-    "instead, the whole object forbids properties that no part has"
+    "they were imported as one object that forbids properties that no part has"
 )
 
 

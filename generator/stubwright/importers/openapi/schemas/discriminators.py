@@ -127,13 +127,13 @@ class Discriminators:
         return [item for item, _ in sorted(keys, key=lambda pair: self._key(default) in pair[1])]
 
     def _find_wrapped(self, alternative: LocatedValue) -> LocatedValue | None:
-        """Return the schema with a discriminator that an alternative only annotates with `allOf`, if any."""
+        """Return the schema with a discriminator that an alternative wraps in `allOf` to add annotations, if any."""
         plain = _unwrap(alternative)
         target = None if plain is alternative else self._resolve(plain)
         return target if target is not None and self.find_pins(target) else None
 
     def is_split(self, at: LocatedValue) -> bool:
-        """Return whether a union lists a schema next to one of its heirs, and so means it without its heirs."""
+        """Return whether a union lists a schema and one of its subtypes, so that the schema means only itself."""
         if self.is_open(at):
             return False
         return any(self.find_excluded(union, at) for union in self._index.unions.get(self._key(at), ()))
@@ -321,7 +321,7 @@ class Discriminators:
         return {name: {**kept, "not": {"enum": _convert_names(names, parts)}}}
 
     def _require(self, at: LocatedValue) -> dict[str, Json]:
-        """Return the `required` of an alternative next to a default; empty if it does not change."""
+        """Return the `required` of an alternative in a union that has a default; empty if it does not change."""
         names = sorted(self._index.required.get(self._key(at), ()))
         known = at.get_field("required")
         listed = known if isinstance(known, list) else []

@@ -112,7 +112,7 @@ def asgi_app(
     """Return the server as an ASGI application, with the server at `state.server`.
 
     Args:
-        core: The server.
+        core: The server, without a transport.
         path: The endpoint path; also served with a trailing slash.
         allowed_hosts: Allowed values of the `Host` header besides localhost, with or without a port, such as
             `api.example.com` or `api.example.com:8443`. Pages from these hosts (`Origin`) are allowed, too. `*` allows

@@ -72,7 +72,7 @@ class HttpEndpoint:
         """Create a server's endpoint.
 
         Args:
-            core: The server.
+            core: The server, without a transport.
             hosts: The allowed hosts.
             origins: The allowed origins.
             most: The maximum number of open sessions.

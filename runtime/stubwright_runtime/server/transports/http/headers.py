@@ -190,10 +190,9 @@ def find_header_error(
 def _find_other_revision(
     head: Head, request: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
-    """Return the error for a request whose header contradicts the revision in `_meta`; `None` if they agree.
+    """Return the error if `_meta` names a revision and the header is missing or different, otherwise `None`.
 
-    The code is always -32020, because only a header can declare a revision without `_meta` (MCP 2026-07-28, "Protocol
-    Version Header").
+    The error code is -32020 (MCP 2026-07-28, "Protocol Version Header").
     """
     meta = get_meta(request)
     if PROTOCOL_VERSION_META_KEY not in meta:

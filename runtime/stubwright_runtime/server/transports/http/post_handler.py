@@ -107,7 +107,7 @@ class PostHandler:
         """Create a server's handler.
 
         Args:
-            core: The server.
+            core: The server, without a transport.
             sessions: The open sessions.
             detached: The requests that continue without their clients.
             open_log: Returns the log for a new session of the caller.

@@ -29,7 +29,7 @@ def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tu
 
     Args:
         endpoint: The endpoint.
-        core: The server.
+        core: The server, without a transport.
         verifier: Verifies tokens; by default from the manifest's `auth`.
     """
     routes: list[BaseRoute] = []

@@ -70,7 +70,7 @@ class Connection:
         """Create a client's connection to a server.
 
         Args:
-            core: The server.
+            core: The server, without a transport.
             output: Delivers messages to the client.
             transport: The name of the transport for records and telemetry.
         """

@@ -28,7 +28,7 @@ def run(core: Core, wire: StdioPipes) -> None:
     Pending requests then receive an error. A second signal kills the process immediately.
 
     Args:
-        core: The server.
+        core: The server, without a transport.
         wire: The file descriptors for messages.
     """
     asyncio.run(_serve(core, wire))
