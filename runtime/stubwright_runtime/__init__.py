@@ -1,4 +1,4 @@
-"""The runtime for generated servers and clients, and the names that users import.
+"""The runtime of generated servers and clients, and the names that users import.
 
 Each name is imported on first use. Generated packages export the same objects.
 """

@@ -177,7 +177,7 @@ def test_a_generated_server_has_no_such_option(guarded: Path) -> None:
                 "--scope is `diary:wirte`, which the manifest does not declare; did you mean `diary:write`?",
             ),
             (["--scope", "other"], "the scopes are `diary:read`, `diary:write`"),
-            (["--as", "ann"], "--as needs --scope"),
+            (["--as", "ann"], "--as requires --scope"),
         ],
         1,
     ),

@@ -684,7 +684,7 @@ def test_a_terminal_shows_that_servers_are_asked(folder: Path) -> None:
     lock(folder)
     (folder / "server.py").write_text(f"import time\ntime.sleep(1.5)\n{SERVER}")
     terminal = Terminal([*forked.interpreter(), "-P", "-m", "stubwright", "verify"], folder)
-    terminal.until("asking 1 server …")
+    terminal.until("connecting to 1 server …")
     assert terminal.rest() == 0
     assert terminal.text.endswith("\r\x1b[Kcontracts/desk.yaml: unchanged\r\n")
 

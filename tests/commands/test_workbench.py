@@ -331,7 +331,7 @@ def test_options_of_the_page_are_checked(project: Path) -> None:
         (["--page", "here"], "--page is 'here'"),
         (["--page", "192.0.2.1:80"], "the page cannot be served at 192.0.2.1:80: "),
         (["--page", "192.0.2.1:80"], "; `--page 127.0.0.1:0` uses any free port"),
-        (["--claim", "a=1"], "--claim needs --scope"),
+        (["--claim", "a=1"], "--claim requires --scope"),
         (["--scope", "diary:read", "--claim", "exp=1"], "choose another claim"),
         (["--scope", "diary:read", "--claim", "a"], "expected NAME=VALUE"),
     ):

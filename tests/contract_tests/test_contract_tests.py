@@ -262,7 +262,7 @@ def test_requests_that_end_the_server_are_faults_and_those_that_hit_a_limit_are_
 
 
 @pytest.mark.parametrize(
-    ("pattern", "fix"), amounts.sample([("god", "did you mean `good`?"), ("x*", "there are: good")], 1)
+    ("pattern", "fix"), amounts.sample([("god", "did you mean `good`?"), ("x*", "the tools are: good")], 1)
 )
 def test_a_pattern_that_no_tool_fits_is_wrong(pattern: str, fix: str, tmp_path: Path) -> None:
     done = stubwright(

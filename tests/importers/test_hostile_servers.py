@@ -158,7 +158,7 @@ def _check_end_over_http(era: str, answer: Callable[[Any], Said], said: str, tmp
 def test_what_has_no_end_over_stdio_ends(era: str, said: bytes, told: str, tmp_path: Path) -> None:
     (tmp_path / "said").write_bytes(said)
     server = (*forked.interpreter(), hostile.__file__, era, "tools/list", "said")
-    seconds = ("--timeout", str(_START)) if "did not answer" in told else ()
+    seconds = ("--timeout", str(_START)) if "did not respond" in told else ()
     done = stubwright("import", "mcp", "--max-bytes", "256KiB", "-o", "m.yaml", *seconds, "--", *server, cwd=tmp_path)
     assert done.returncode == 1
     assert told in done.stderr, done.stderr

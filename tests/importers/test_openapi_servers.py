@@ -76,7 +76,7 @@ def test_the_petstore(documents: Path, tmp_path: Path) -> None:
         sent = call("upload_file", petId=7, body=image)
         assert (sent.type, sent.message) == ("application/octet-stream", r"7 b'\x89PNG'")
         call("delete_pet", petId=7)
-        with pytest.raises(call.module.ToolFailed, match=r"404 Not Found to GET /pet/\{petId\}") as failed:
+        with pytest.raises(call.module.ToolFailed, match=r"404 Not Found for GET /pet/\{petId\}") as failed:
             call("get_pet_by_id", petId=7)
         assert "kept" not in str(failed.value)
         with pytest.raises(call.module.ToolFailed, match="cannot contain the path segment"):

@@ -45,7 +45,7 @@ SERVERS = [
             ("get_document_text", {"filename": DOCUMENT}),
             ("get_document_text", {"filename": "{folder}/missing.docx"}),
         ),
-        "a file of two lines, which adds the tools to the server",
+        "a two-line file that adds the tools to the server",
     ),
     Published(
         "excel",
@@ -61,7 +61,7 @@ SERVERS = [
             ("describe_workbook", {"path": WORKBOOK}),
             ("read_range", {"path": WORKBOOK, "sheet": "June"}),
         ),
-        "a file of three lines, which makes the server",
+        "a three-line file that creates the server",
     ),
 ]
 

@@ -37,7 +37,7 @@ const open = async (name) => {
 };
 const call = (verb = "Call") => form.getByRole("button", { name: verb, exact: true }).click();
 const done = async (name) => {
-  await outcome.filter({ hasText: new RegExp(`^${name}: (completed|refused|the tool|the server|no answer|cancelled)`) }).waitFor();
+  await outcome.filter({ hasText: new RegExp(`^${name}: (completed|rejected|the tool|the server|no response|cancelled)`) }).waitFor();
   return outcome.innerText();
 };
 const history = async () => (await page.locator("#history li").allInnerTexts()).map((text) => text.replace(/\s+/g, " "));

@@ -177,12 +177,12 @@ def test_docs_ci_counts_what_is_installed(lightly: Path) -> None:
     lines = (lightly.parents[2] / "wheels" / "light.txt").read_text("utf-8").splitlines()
     needed = len({*third_party.closure(*lines[1:]), "stubwright", "stubwright-runtime"})
     text = " ".join((ROOT / "docs" / "ci.md").read_text("utf-8").split())
-    assert f"installs {needed} distributions in place of {len(third_party.closure('stubwright'))}: " in text
+    assert f"installs {needed} distributions instead of {len(third_party.closure('stubwright'))}: " in text
 
 
 def test_docs_ci_gives_the_size_of_the_wheels(tmp_path: Path) -> None:
     size = sum(path.stat().st_size for path in project_wheels.write(tmp_path, runtime_only=False))
-    stated = re.search(r"they are ([\d.]+) MB together", " ".join((ROOT / "docs" / "ci.md").read_text("utf-8").split()))
+    stated = re.search(r"\(([\d.]+) MB in total\)", " ".join((ROOT / "docs" / "ci.md").read_text("utf-8").split()))
     assert stated is not None
     assert float(stated[1]) == pytest.approx(size / 1_000_000, abs=0.1)
 

@@ -20,7 +20,7 @@ from conftest import ROOT
 import forked
 from processes import start_process
 
-LISTENING: Final = r"a debugger can attach to 127\.0\.0\.1:(\d+), and run any code here; in VS Code with (\{.*\})$"
+LISTENING: Final = r"a debugger can attach to 127\.0\.0\.1:(\d+) and run any code here; in VS Code with (\{.*\})$"
 INITIALIZE: Final = {
     "jsonrpc": "2.0",
     "id": 1,

@@ -63,7 +63,7 @@ def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
         try:
             listing = live.read(sources.Command(words, source.environment), limits)
         except live.UnreachableError as error:
-            if "did not answer" in str(error):
+            if "did not respond" in str(error):
                 raise NotMovedError(
                     f"the server in `{source.file}` did not respond within {limits.seconds:g} s; does the file call "
                     '`run()` outside of `if __name__ == "__main__":`?'

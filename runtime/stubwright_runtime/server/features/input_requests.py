@@ -491,7 +491,9 @@ class InputRequestRunner:
                     if "stateless" in request.revision.features:
                         request.rounds = InputRequests(request, state, params.get("inputResponses"))
                 result = await settle(request, answer)
-                return await self._describe(request) if result is None else result
+                if result is None:
+                    result = find_rounds(request).describe()
+                return await self._seal_state(result, request) if "requestState" in result else result
             except (UrlNotVisitedError, MissingCapability) as error:
                 return _refuse_question(request, error)
             except Exception as error:
@@ -502,10 +504,10 @@ class InputRequestRunner:
 
         return call
 
-    async def _describe(self, request: Request) -> dict[str, Any]:
-        """Return the result with a request's unanswered questions and its encrypted state."""
-        result = find_rounds(request).describe()
-        return {**result, "requestState": await self._states.seal(result["requestState"], request)}
+    async def _seal_state(self, result: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
+        """Return a result with an encrypted `requestState`, which a replayed answer can have as well."""
+        state = result["requestState"]
+        return result if state is None else {**result, "requestState": await self._states.seal(state, request)}
 
     async def _open_state(self, token: object, request: Request) -> dict[str, Any] | None:
         """Return the content of a `requestState`; refuse a second use."""
