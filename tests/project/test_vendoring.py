@@ -16,7 +16,7 @@ import amounts
 import third_party
 from stubwright import cli, package_data
 from stubwright.project import vendoring
-from stubwright.project.files import lock
+from stubwright.project.files import lock, tree
 
 PROJECT = """[project]
 name = "sample"
@@ -100,6 +100,10 @@ def test_a_stale_runtime_is_told_and_made_anew(capsys: pytest.CaptureFixture[str
     assert "def lazy" not in told.out, "nobody reviews the text of the runtime there"
     assert cli.run(["generate"]) == 0
     assert files(FOLDER)["lazy.py"] == (package_data.RUNTIME / "lazy.py").read_bytes()
+
+
+def test_the_runtime_begins_with_its_mark() -> None:
+    assert (package_data.RUNTIME / "__init__.py").read_bytes().startswith(tree.RUNTIME_START)
 
 
 @pytest.mark.long
