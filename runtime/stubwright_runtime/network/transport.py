@@ -475,7 +475,7 @@ class Body(httpx2.AsyncByteStream):
         """The response headers, by lower-case name."""
         headers: dict[str, str] = {}
         for raw_name, raw_value in self.connection.headers:
-            name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+            name, value = raw_name.decode("latin-1").lower(), _decode(raw_value)
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
         return headers
 
@@ -502,6 +502,14 @@ class Body(httpx2.AsyncByteStream):
         if not self._is_closed:
             self._is_closed = True
             self._transport.release(self.connection)
+
+
+def _decode(value: bytes) -> str:
+    """Decode a header as httpx2 does: UTF-8 if it is valid, otherwise ISO-8859-1."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _find_system_error(error: OSError) -> OSError:

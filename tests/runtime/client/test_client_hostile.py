@@ -410,6 +410,7 @@ HTTP: Final[dict[str, Said]] = {
     "a redirect to itself": _whole(b"", 307, Location="/mcp"),
     "a redirect to another host": _whole(b"", 307, Location="http://localhost.invalid/"),
     "a redirect to no URL": _whole(b"", 307, Location="http://["),
+    "a redirect to no domain": _whole(b"", 307, Location="//%xn--99999999"),
     "a redirect to a file": _whole(b"", 302, Location="file:///etc/passwd"),
     "a redirect with a long body": Said(lambda: iter(lambda: b"x" * 65536, None), 307, {"Location": "/mcp"}),
 }

@@ -331,6 +331,13 @@ ECHOES: Final[dict[str, tuple[int, dict[str, str], bytes, str]]] = {
             '{"headers": {"authorization": "Bearer [redacted]"}}'
         ),
     ),
+    "a challenge in UTF-8": (
+        401,
+        # `http.server` encodes headers in ISO-8859-1.
+        {"WWW_Authenticate": 'Bearer error="invalid_token", error_description="für"'.encode().decode("latin-1")},
+        b"",
+        "returns HTTP 401 Unauthorized: invalid_token; für",
+    ),
     "a challenge": (
         401,
         {"WWW_Authenticate": 'Bearer error="invalid_token", error_description="tok-1234567890abcdefgh is over"'},

@@ -45,9 +45,9 @@ class HttpRequest:
         """Return the request for a redirect URL, or `None` if the URL is invalid or has another origin."""
         try:
             url = self.url.join(location)
-        except httpx2.InvalidURL:
+            is_same = (url.scheme, url.host, url.port) == (self.url.scheme, self.url.host, self.url.port)
+        except (httpx2.InvalidURL, ValueError):  # ValueError for an invalid internationalized host
             return None
-        is_same = (url.scheme, url.host, url.port) == (self.url.scheme, self.url.host, self.url.port)
         return HttpRequest(self.method, url, self.headers, self.body) if is_same else None
 
 
@@ -122,7 +122,7 @@ class HttpClient:
             Exception: Any exception from the authorization.
         """
         cookies = self._client.cookies
-        if self._direct is None or any(True for _ in cookies.jar):
+        if self._direct is None or cookies:
             return Reply.wrap(await self._client.send(request.to_httpx2(cookies), stream=True))
         body = await self._direct.send(request.method, request.url, request.headers, request.body, _SECONDS)
         headers, status = body.headers, body.connection.status
