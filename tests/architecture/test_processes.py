@@ -63,3 +63,37 @@ def test_a_process_is_gone_in_the_end() -> None:
         pass
     assert left.returncode == -signal.SIGKILL
     assert time.monotonic() - began < 30
+
+
+EXPENSIVE = """
+import os, time
+
+def burn():
+    end = time.process_time() + 0.5
+    while time.process_time() < end:
+        pass
+
+def test_once():
+    if "STUBWRIGHT_TEST_ALONE" not in os.environ:
+        burn()
+
+def test_always():
+    burn()
+"""
+
+
+@pytest.mark.long
+def test_a_test_over_the_budget_runs_alone_before_it_fails(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "import cpu, reporting\n"
+        "reporting.BUDGET, cpu.estimate_slowness = 0.2, lambda: 1.0\n"
+        "pytest_runtest_call = reporting.pytest_runtest_call\n"
+    )
+    (tmp_path / "test_expensive.py").write_text(EXPENSIVE)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("STUBWRIGHT_WHOLE")}
+    variables |= {"PYTHONPATH": str(Path(__file__).parents[1] / "support"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=60, check=False)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "test_always used 0." in done.stdout
+    assert "the budget is 0.2 s: reduce it, or mark it `long`" in done.stdout
