@@ -1,4 +1,4 @@
-"""Manages processes that tests start: they handle SIGINT, and have a deadline."""
+"""Manages processes that tests start: they handle SIGINT and SIGHUP, and have a deadline."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ _TICK = 0.05  # seconds; times in `/proc` are hundredths of seconds
 
 
 def heed_interrupts() -> None:
-    """Restore the default handler of SIGINT if a shell ignores it, as for background jobs; children inherit it."""
+    """Let children handle SIGINT and SIGHUP, which background jobs and `nohup` ignore; children inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)  # unlike SIG_IGN, children do not inherit a handler
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def _break() -> None:
 
 
 async def _call(in_flight: PendingRequests, argument: Argument, started: asyncio.Event | None = None) -> None:
-    async with in_flight.request(None):
+    with in_flight.request(None):
         assert started is not None, f"a call with {argument} went on"
         started.set()
         await asyncio.Event().wait()
