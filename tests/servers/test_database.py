@@ -220,7 +220,7 @@ def test_only_prepared_tables_of_sqlite_are_there(folder: Path) -> None:
 # How long they run
 
 
-@pytest.mark.long  # four statements, each on a core of its own until the timeout
+@pytest.mark.long  # four statements, each on its own core until the timeout
 @pytest.mark.parametrize("way", ["http", "stdio"])
 @pytest.mark.parametrize("era", ["2026-07-28", "2025-11-25"])
 async def test_what_does_not_end_is_ended(way: str, era: str, database: ModuleType, folder: Path) -> None:
@@ -416,7 +416,7 @@ async def test_no_name_leads_out_of_the_folder(name: str, database: ModuleType, 
 
 
 async def test_what_is_no_database_is_told(database: ModuleType, folder: Path) -> None:
-    (folder / "second.sqlite").write_text("This is a text, and no database, and as long as its header has to be. " * 9)
+    (folder / "second.sqlite").write_text("This is text, not a database, and as long as the header of one. " * 9)
     async with typed(database) as client:
         with pytest.raises(database.ToolFailed, match="file is not a database"):
             await client.execute_sql(database="second", sql="SELECT 1 FROM book")

@@ -36,7 +36,7 @@ _PATIENCE = 20  # seconds for a run's processes to exit
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Measure a test's CPU time, and fail the test if it exceeds the budget twice.
 
-    The second run is in a process of its own, without the modules and garbage of other tests.
+    The second run is in a separate process, without the modules and garbage of other tests.
 
     Raises pytest.fail.Exception.
     """
