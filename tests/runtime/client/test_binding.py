@@ -964,16 +964,18 @@ async def test_an_integer_beyond_the_safe_range_is_not_sent() -> None:
     tool = SimpleNamespace(name="query", definition={"name": "query", "inputSchema": schema})
     sent: list[int] = []
 
-    async def send() -> None:
+    async def send(_params: object) -> None:
         sent.append(1)
 
     script = Script(_text("rows"), [_tool("query", schema)])
     async with _reached("http", script) as client:
         headers = ParameterHeaders(client.raw)
-        await headers.send_with_headers(cast("Any", tool), {"region": {"id": 2**53 - 1, "free": 2**60}}, 60, send)
+        await headers.send_with_headers(
+            cast("Any", tool), 60, send, {"arguments": {"region": {"id": 2**53 - 1, "free": 2**60}}}
+        )
         told = r"`region.id` is sent in a header and must be within ±9007199254740991, not -9007199254740992"
         with pytest.raises(ValueError, match=told):
-            await headers.send_with_headers(cast("Any", tool), {"region": {"id": -(2**53)}}, 60, send)
+            await headers.send_with_headers(cast("Any", tool), 60, send, {"arguments": {"region": {"id": -(2**53)}}})
     assert sent == [1]
 
 

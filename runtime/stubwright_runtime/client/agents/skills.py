@@ -11,7 +11,6 @@ from mcp_types import (
     PaginatedRequestParams,
     PaginatedResult,
     ReadResourceRequest,
-    ReadResourceRequestParams,
     ReadResourceResult,
     Request,
     RequestParams,
@@ -122,8 +121,8 @@ async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> b
     if described is None:
         raise SkillError(address, f"it is not a file in {skill.uri}")
     session, _, options = client.__stubwright__
-    params = ReadResourceRequestParams(uri=address)
-    contents = (await session.send_rounds(ReadResourceRequest, params, ReadResourceResult, options)).contents
+    result = await session.send_rounds(ReadResourceRequest, {"uri": address}, ReadResourceResult, options)
+    contents = result.contents
     if len(contents) != 1:
         raise SkillError(address, f"the server sent {len(contents)} contents")
     (content,) = contents

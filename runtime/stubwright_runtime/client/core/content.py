@@ -7,8 +7,9 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 
-from ...values.json import is_list, is_mapping, refuse_constant
+from ...values.json import is_list, is_object, refuse_constant
 from ...values.nesting import DEEPEST, is_too_deep
 from ...values.sanitizing import check_base64, check_mime_type, clean
 from ..transports.bounds import MOST_BLOCKS
@@ -28,7 +29,7 @@ _WRONG: Final = "is not valid MCP"
 _DATA: Final = frozenset({"data", "blob"})
 """Base64 fields in content blocks, which need no sanitizing."""
 
-_PLAIN: Final = (bool, int, float)
+_NOT_TEXT: Final = _DATA | {"type"}
 
 _MOST_PROBLEMS: Final = 20
 """The maximum number of problems that an error message lists."""
@@ -88,20 +89,22 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
         wrong = f"content: {len(result.content):,} blocks, more than {MOST_BLOCKS:,}"
         raise InvalidResult(tool.name, [wrong], result, _WRONG)
     for name, value in _nested(result):
-        if is_too_deep(value):
+        if not _is_small(value) and is_too_deep(value):
             wrong = f"{name}: nested more than {DEEPEST} levels deep"
             raise InvalidResult(tool.name, [wrong], result, _WRONG)
     if sanitize == "none":
         return result, 0
     if broken := find_problems(result.content, "content"):
         raise InvalidResult(tool.name, broken, result, _WRONG)
-    cleaning = _Sanitizer()
-    names = ["content", *(["structured_content", "meta"] if sanitize == "all" else [])]
+    sanitizer = _Sanitizer()
     try:
-        changes = {name: cleaning.clean(getattr(result, name)) for name in names if name in result.model_fields_set}
+        changes: dict[str, Any] = {"content": sanitizer.clean(result.content)}
+        if sanitize == "all":
+            for name in {"structured_content", "meta"} & result.model_fields_set:
+                changes[name] = sanitizer.clean(getattr(result, name))
     except RecursionError:
         raise InvalidResult(tool.name, ["content: nested too deeply"], result, _WRONG) from None
-    return (result.model_copy(update=changes) if cleaning.count else result), cleaning.count
+    return (result.model_copy(update=changes) if sanitizer.count else result), sanitizer.count
 
 
 def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[_Model]:
@@ -133,6 +136,14 @@ def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
             yield f"content[{index}]._meta", block.meta
         if block.type == "resource" and block.resource.meta is not None:
             yield f"content[{index}].resource._meta", block.resource.meta
+
+
+def _is_small(value: Any) -> bool:
+    """Return whether a value's JSON is too short for `DEEPEST` levels, each of which has two brackets."""
+    try:
+        return len(to_json(value)) <= 2 * DEEPEST
+    except ValueError:  # it cannot be JSON, or is nested more than pydantic allows
+        return False
 
 
 def find_problems(parts: Sequence[BaseModel], name: str) -> list[str]:
@@ -176,23 +187,20 @@ class _Sanitizer:
         """Return a value with sanitized strings and keys; the same object if none changed."""
         if isinstance(value, str):
             text = clean(value)
-            self.count += text != value
+            if text is not value:
+                self.count += 1
             return text
-        if value is None or isinstance(value, _PLAIN):
-            return value
-        if isinstance(value, BaseModel):
-            return self._model(value)
         if is_list(value):
             items = [self.clean(below) for below in value]
             return value if all(map(is_, items, value)) else items
-        if is_mapping(value):
+        if is_object(value):
             entries = {self.clean(key): self.clean(below) for key, below in value.items()}
             return value if all(entries.get(key, entries) is below for key, below in value.items()) else entries
-        return value
+        return self._model(value) if isinstance(value, BaseModel) else value
 
     def _model(self, model: BaseModel) -> BaseModel:
         changed = {}
         for name, value in model.__dict__.items():
-            if value is not None and name not in _DATA and (new := self.clean(value)) is not value:
+            if value is not None and name not in _NOT_TEXT and (new := self.clean(value)) is not value:
                 changed[name] = new
         return model.model_copy(update=changed) if changed else model

@@ -15,11 +15,10 @@ from ..rpc.mcp_error import MCPError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcp_types import InputResponseRequestParams, InputResponses
+    from mcp_types import InputResponses
 
     from ..rpc.untyped import UntypedClient
 
-_Params = TypeVar("_Params", bound="InputResponseRequestParams")
 _Result = TypeVar("_Result")
 
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.25)
@@ -27,7 +26,9 @@ _PAUSES: Final = (0.05, 0.1, 0.2, 0.25)
 
 
 async def send_until_result(
-    client: UntypedClient, params: _Params, send: Callable[[_Params], Awaitable[_Result | InputRequiredResult]]
+    client: UntypedClient,
+    params: dict[str, Any],
+    send: Callable[[dict[str, Any]], Awaitable[_Result | InputRequiredResult]],
 ) -> _Result:
     """Send a request until it has a result (MCP 2026-07-28, "Multi Round-Trip Requests").
 
@@ -49,7 +50,7 @@ async def send_until_result(
             responses = await answer_input_requests(client, answer)
             if responses is None:
                 await anyio.sleep(_PAUSES[min(number, len(_PAUSES) - 1)])
-            params = params.model_copy(update={"input_responses": responses, "request_state": answer.request_state})
+            params = {**params, "inputResponses": responses, "requestState": answer.request_state}
     raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {bound} rounds")
 
 

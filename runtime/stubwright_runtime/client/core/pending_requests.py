@@ -6,8 +6,7 @@ In MCP 2025-11-25 and earlier, a server asks its question during a call, in a re
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ...observability.logs import log
@@ -26,34 +25,6 @@ if TYPE_CHECKING:
     from ..rpc.mcp_error import MCPError
 
 
-@dataclass(slots=True)
-class _Request:
-    """A request, its timeout, the seconds that remained when the timer stopped, and the error that ended it.
-
-    Attributes:
-        allows_questions: Whether the server may ask questions during the request.
-    """
-
-    timeout: asyncio.Timeout
-    left: float | None
-    allows_questions: bool
-    error: Exception | None = None
-
-    def pause_clock(self, now: float) -> None:
-        when = self.timeout.when()
-        if when is not None and not self.timeout.expired():
-            self.left = when - now
-            self.timeout.reschedule(None)
-
-    def resume_clock(self, now: float) -> None:
-        if self.left is not None and not self.timeout.expired():
-            self.timeout.reschedule(now + self.left)
-
-    def stop(self) -> None:
-        if not self.timeout.expired():
-            self.timeout.reschedule(asyncio.get_running_loop().time())
-
-
 class PendingRequests:
     """One connection's pending requests and callbacks.
 
@@ -65,7 +36,7 @@ class PendingRequests:
     def __init__(self, *, expects_questions: bool) -> None:
         self.expects_questions = expects_questions
         self.open_urls: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
-        self._requests: list[_Request] = []
+        self._requests: list[RequestTimer] = []
         self._questions = 0
         self._failure: Exception | None = None
         self._origin: tuple[TracebackType | None, BaseException | None] = (None, None)
@@ -107,12 +78,13 @@ class PendingRequests:
             )
 
     def check_loop(self) -> None:
-        """Check that the current event loop is the connection's. Requests from another loop would break the connection.
+        """Check that the connection is open in the current event loop. Requests from another loop would break it.
 
         Raises:
-            RuntimeError: The connection was opened in another event loop.
+            RuntimeError: The connection is closed, or was opened in another event loop.
         """
-        if self._loop is not None and self._loop is not asyncio.get_running_loop():
+        if self._loop is not asyncio.get_running_loop():
+            self.check_open()
             raise RuntimeError(
                 "this client belongs to another event loop; connect a client in this "
                 "one, or, from another thread, use asyncio.run_coroutine_threadsafe(…, loop)"
@@ -123,29 +95,32 @@ class PendingRequests:
         """True while a callback is answering the server."""
         return self._questions > 0
 
-    def request(self, seconds: float | None, *, allows_questions: bool = True) -> AbstractAsyncContextManager[None]:
+    def request(self, seconds: float | None, *, allows_questions: bool = True) -> RequestTimer:
         """Limit the time from sending a request to receiving its response.
 
         Args:
             seconds: The server's time limit, excluding time spent in callbacks; `None` for no limit.
             allows_questions: Whether the server may ask questions during the request.
 
-        Raises:
-            MCPError: The request timed out (`REQUEST_TIMEOUT`).
-            RuntimeError: The connection was opened in another event loop.
-            Exception: An exception from a callback during the request, or the error passed to `fail`.
-        """
-        return _RequestTimer(
-            self, _Request(asyncio.timeout(None if self._questions else seconds), seconds, allows_questions)
-        )
+        Returns:
+            A context manager, whose exit raises the same exceptions as its entry:
 
-    def begin(self, request: _Request) -> None:
+            - `MCPError` if the request timed out (`REQUEST_TIMEOUT`);
+            - `RuntimeError` if the connection was opened in another event loop;
+            - an exception from a callback during the request, or the error passed to `fail`.
+        """
+        return RequestTimer(self, seconds, allows_questions)
+
+    def begin(self, request: RequestTimer) -> None:
         """Add a request; raises the same exceptions as `request`."""
         self.check_loop()
-        self.check_failure()
+        if self._failure is not None:
+            self.check_failure()
         self._requests.append(request)
+        if not self._questions:
+            request.resume_clock()
 
-    def end(self, request: _Request) -> None:
+    def end(self, request: RequestTimer) -> None:
         """Remove a request."""
         self._requests.remove(request)
 
@@ -195,50 +170,68 @@ class PendingRequests:
     def _pause_clocks(self) -> None:
         self._questions += 1
         if self._questions == 1:
-            now = asyncio.get_running_loop().time()
             for request in self._requests:
-                request.pause_clock(now)
+                request.pause_clock()
 
     def _resume_clocks(self) -> None:
         self._questions -= 1
         if self._questions == 0:
-            now = asyncio.get_running_loop().time()
             for request in self._requests:
-                request.resume_clock(now)
+                request.resume_clock()
 
 
-class _RequestTimer(AbstractAsyncContextManager[None, bool]):
-    """The timer of one request. A generator would leave a reference cycle with its exception (Python 3.13)."""
+class RequestTimer:
+    """The timer of one request, which cancels the request's task, as `asyncio.timeout` does.
 
-    def __init__(self, in_flight: PendingRequests, request: _Request) -> None:
+    Attributes:
+        allows_questions: Whether the server may ask questions during the request.
+        error: The callback's exception that ends the request.
+    """
+
+    __slots__ = (
+        "_cancelling",
+        "_handle",
+        "_in_flight",
+        "_is_expired",
+        "_left",
+        "_seconds",
+        "_task",
+        "allows_questions",
+        "error",
+    )
+
+    def __init__(self, in_flight: PendingRequests, seconds: float | None, allows_questions: bool) -> None:
+        self.allows_questions = allows_questions
+        self.error: Exception | None = None
         self._in_flight = in_flight
-        self._request = request
-        self._seconds = request.left
+        self._seconds = self._left = seconds
+        self._handle: asyncio.TimerHandle | None = None
+        self._is_expired = False
 
-    async def __aenter__(self) -> None:
-        self._in_flight.begin(self._request)
-        await self._request.timeout.__aenter__()
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a request must be sent in an asyncio task")
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._in_flight.begin(self)
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        request = self._request
-        is_late = False
-        try:
-            await request.timeout.__aexit__(kind, error, trace)
-        except TimeoutError:
-            is_late = True
-        finally:
-            self._in_flight.end(request)
+    ) -> None:
+        self._in_flight.end(self)
+        self.pause_clock()
+        is_first = self._is_expired and self._task.uncancel() <= self._cancelling
+        is_late = is_first and isinstance(error, asyncio.CancelledError)
         if isinstance(error, asyncio.CancelledError) and not is_late:
-            return False
-        if request.error is not None:
+            return
+        if self.error is not None:
             try:
-                raise request.error from request.error.__cause__
+                raise self.error from self.error.__cause__
             finally:
-                request.error = None  # its traceback references this frame and thus the request
+                self.error = None  # its traceback references this frame and thus the request
         if error is not None and not is_late:
-            return False
+            return
         self._in_flight.check_failure()
         if is_late:
             from mcp_types import REQUEST_TIMEOUT
@@ -247,4 +240,26 @@ class _RequestTimer(AbstractAsyncContextManager[None, bool]):
 
             message = f"the server did not respond within {self._seconds} seconds"
             raise MCPError(code=REQUEST_TIMEOUT, message=message) from None
-        return False
+
+    def pause_clock(self) -> None:
+        """Stop the timer, and keep the remaining time."""
+        if self._handle is not None:
+            self._left = self._handle.when() - asyncio.get_running_loop().time()
+            self._handle.cancel()
+            self._handle = None
+
+    def resume_clock(self) -> None:
+        """Start the timer with the remaining time."""
+        if self._left is not None and self._handle is None and not self._is_expired:
+            self._handle = asyncio.get_running_loop().call_later(self._left, self._expire)
+
+    def stop(self) -> None:
+        """Cancel the request's task soon."""
+        self.pause_clock()
+        self._left = 0
+        self.resume_clock()
+
+    def _expire(self) -> None:
+        self._handle = None
+        self._is_expired = True
+        self._task.cancel()

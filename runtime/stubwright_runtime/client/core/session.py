@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -17,7 +17,6 @@ from mcp_types import (
     PARSE_ERROR,
     URL_ELICITATION_REQUIRED,
     CallToolRequest,
-    CallToolRequestParams,
     CallToolResult,
     InputRequiredResult,
 )
@@ -30,16 +29,16 @@ from ...values.terminal import shorten
 from ..features.list_pages import MOST_PAGES, fetch_pages
 from ..rpc.connection import RpcConnection
 from ..rpc.mcp_error import MCPError, UrlElicitationRequired, convert
-from ..rpc.requests import Requests
+from ..rpc.requests import Requests, ToolCall
 from ..transports.bounds import Bound, TooLargeError, bound_answers
 from ..transports.parameter_headers import ParameterHeaders
 from .errors import ResultTooLarge, make_safe_to_show
 from .input_required import send_until_result
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 
-    from mcp_types import InputResponseRequestParams, PaginatedResult, Request
+    from mcp_types import PaginatedResult, Request
     from pydantic import BaseModel
 
     from ...observability.failures import Failures
@@ -52,7 +51,7 @@ _Result = TypeVar("_Result", bound="BaseModel")
 _T = TypeVar("_T")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
-_Send: TypeAlias = "Callable[[CallToolRequestParams], Awaitable[CallToolResult | InputRequiredResult]]"
+_Send: TypeAlias = "Callable[[dict[str, Any]], Awaitable[CallToolResult | InputRequiredResult]]"
 """Sends one round of a call."""
 
 _RESULT_TYPES: Final = ("complete", "input_required", "task")
@@ -101,29 +100,33 @@ class Session:
             ResultTooLarge: The result exceeds `max_result_bytes`.
         """
 
-        def send(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
-            return self.send(CallToolRequest(params=params), allow_question(CallToolResult), options)
+        def send(params: dict[str, Any]) -> Awaitable[CallToolResult | InputRequiredResult]:
+            return self.send(self._make_call(params), _CALL_RESULT, options)
 
-        params = CallToolRequestParams(name=tool.name, arguments=arguments)
+        params: dict[str, Any] = {"name": tool.name, "arguments": arguments}
         allows_retries = "once" in tool.package.policies
         chosen = self._add_retries(tool, params, send, options) if allows_retries else send
         return await self.call_with_input(tool, params, chosen, options)
 
-    def _add_retries(self, tool: Tool, params: CallToolRequestParams, send: _Send, options: Options) -> _Send:
+    def _make_call(self, params: dict[str, Any]) -> Request[Any, Any]:
+        call: Any = ToolCall if find_connection(self._client) else CallToolRequest
+        request: Request[Any, Any] = call(params=params)
+        return request
+
+    def _add_retries(self, tool: Tool, params: dict[str, Any], send: _Send, options: Options) -> _Send:
         """Add an idempotency key to `params` if the tool accepts one, and return a `send` that retries."""
         from ..rpc.retries import accepts_key, send_until_answered
 
         if not accepts_key(tool):
             return send
-        meta: Any = {IDEMPOTENCY_META_KEY: options.idempotency_key or str(uuid4())}
-        params.meta = meta
+        params["_meta"] = {IDEMPOTENCY_META_KEY: options.idempotency_key or str(uuid4())}
         connection = find_connection(self._client)
         if connection is None or not connection.over_http:  # a process that has exited cannot respond to a retry
             return send
 
-        def send_again(params: CallToolRequestParams) -> Awaitable[CallToolResult | InputRequiredResult]:
+        def send_again(params: dict[str, Any]) -> Awaitable[CallToolResult | InputRequiredResult]:
             return send_until_answered(
-                lambda options: self.send(CallToolRequest(params=params), allow_question(CallToolResult), options),
+                lambda options: self.send(self._make_call(params), _CALL_RESULT, options),
                 options,
                 is_detached=self.modern,
                 is_open=lambda: self.in_flight.is_open and connection.failure is None,
@@ -134,7 +137,7 @@ class Session:
     async def send_rounds(
         self,
         request: Callable[..., Request[Any, Any]],
-        params: InputResponseRequestParams,
+        params: dict[str, Any],
         result: type[_Result],
         options: Options,
     ) -> _Result:
@@ -147,14 +150,14 @@ class Session:
             options: The call options.
         """
         return await send_until_result(
-            self.client, params, lambda params: self.send(request(params=params), allow_question(result), options)
+            self._client, params, lambda params: self.send(request(params=params), allow_question(result), options)
         )
 
     async def call_with_input(
         self,
         tool: Tool,
-        params: CallToolRequestParams,
-        send: Callable[[CallToolRequestParams], Awaitable[_Result | InputRequiredResult]],
+        params: dict[str, Any],
+        send: Callable[[dict[str, Any]], Awaitable[_Result | InputRequiredResult]],
         options: Options,
     ) -> _Result:
         """Run all rounds of a call, sending the headers that mirror its arguments.
@@ -168,13 +171,9 @@ class Session:
         Raises:
             ResultTooLarge: The result exceeds `max_result_bytes`.
         """
-
-        async def send_once(params: CallToolRequestParams) -> _Result | InputRequiredResult:
-            arguments = params.arguments
-            return await self._headers.send_with_headers(tool, arguments, options.timeout, lambda: send(params))
-
+        send_once = partial(self._headers.send_with_headers, tool, options.timeout, send)
         try:
-            result = await send_until_result(self.client, params, send_once)
+            result = await send_until_result(self._client, params, send_once)
             self.measure(result, options)
         except (MCPError, TooLargeError) as error:
             _raise_if_too_large(tool, error)
@@ -219,7 +218,7 @@ class Session:
 
         return fetch_pages(fetch_page, options.max_result_bytes, most_pages)
 
-    async def send(
+    def send(
         self,
         request: Request[Any, Any],
         result: type[_Result],
@@ -227,7 +226,7 @@ class Session:
         *,
         read: Callable[[ValidationError], _Result] | None = None,
         allows_questions: bool = True,
-    ) -> _Result:
+    ) -> Coroutine[Any, Any, _Result]:
         """Send one request and wait for its result.
 
         Args:
@@ -244,16 +243,18 @@ class Session:
             UrlElicitationRequired: The person cannot be asked, declined, or was asked too often.
             BaseException: The handler's exception, if failures are retained.
         """
-        if self._failures is None:
-            return await self._send_until_visited(request, result, options, read, allows_questions)
+        sending = self._send(request, result, options, read, allows_questions)
+        return sending if self._failures is None else self._raise_failure(sending, self._failures)
+
+    @staticmethod
+    async def _raise_failure(sending: Awaitable[_Result], failures: Failures) -> _Result:
+        """Return a result, or raise the handler's exception that it refers to."""
         try:
-            answer: _Result | MCPError = await self._send_until_visited(
-                request, result, options, read, allows_questions
-            )
+            answer: _Result | MCPError = await sending
         except MCPError as error:
             answer = error
         shown = answer.error if isinstance(answer, MCPError) else answer
-        failure = self._failures.pop(shown.model_dump_json())
+        failure = failures.pop(shown.model_dump_json())
         try:
             if failure is not None:
                 raise failure  # outside `except`, which would replace its context
@@ -263,28 +264,6 @@ class Session:
         finally:
             del answer, failure, shown  # an error's traceback references this frame and thus the arguments
 
-    async def _send_until_visited(
-        self,
-        request: Request[Any, Any],
-        result: type[_Result],
-        options: Options,
-        read: Callable[[ValidationError], _Result] | None,
-        allows_questions: bool,
-    ) -> _Result:
-        """Send a request, and resend it after a person has visited the required URLs."""
-        for number in range(_URL_ATTEMPTS + 1):
-            try:
-                return await self._send(request, result, options, read, allows_questions)
-            except MCPError as error:
-                if error.code != URL_ELICITATION_REQUIRED:
-                    raise
-                open_urls, typed = self.in_flight.open_urls, UrlElicitationRequired.from_error(error)
-                if typed is None:
-                    raise
-                if number == _URL_ATTEMPTS or open_urls is None or not await open_urls(typed.elicitations):
-                    raise typed from None
-        raise AssertionError
-
     async def _send(
         self,
         request: Request[Any, Any],
@@ -293,28 +272,34 @@ class Session:
         read: Callable[[ValidationError], _Result] | None,
         allows_questions: bool,
     ) -> _Result:
-        """Send a request once."""
-        asks = self.in_flight.expects_questions and not self.modern
-        ours = asks or self._is_ours
-        session: Any = self.client.session
+        """Send a request, and resend it after a person has visited the required URLs."""
+        is_timed = self._is_ours or (self.in_flight.expects_questions and not self.modern)  # by a timer of ours
 
-        async def send() -> _Result:
+        def send() -> Awaitable[_Result]:
+            session: Any = self._client.session
+            answer: Awaitable[_Result] = session.send_request(
+                request,
+                result,
+                request_read_timeout_seconds=math.inf if is_timed or options.timeout is None else options.timeout,
+                progress_callback=_make_progress_callback(options.on_progress),
+            )
+            return answer if read is None else _read_invalid(answer, read)
+
+        for number in range(_URL_ATTEMPTS + 1):
             try:
-                answer: _Result = await session.send_request(
-                    request,
-                    result,
-                    request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
-                    progress_callback=_make_progress_callback(options.on_progress),
-                )
-            except ValidationError as error:
-                if read is None:
+                answer = await self._bound(options, options.timeout if is_timed else None, send, allows_questions)
+            except MCPError as error:
+                if error.code != URL_ELICITATION_REQUIRED:
                     raise
-                return read(error)
-            return answer
-
-        answer = await self._bound(options, options.timeout if ours else None, send, allows_questions)
-        self.check_kind(answer)
-        return answer
+                open_urls, typed = self.in_flight.open_urls, UrlElicitationRequired.from_error(error)
+                if typed is None:
+                    raise
+                if number == _URL_ATTEMPTS or open_urls is None or not await open_urls(typed.elicitations):
+                    raise typed from None
+            else:
+                self.check_kind(answer)
+                return answer
+        raise AssertionError
 
     def check_kind(self, answer: BaseModel) -> None:
         """Check that a result's `resultType` is known (MCP 2026-07-28, basic, "Result Type").
@@ -334,7 +319,7 @@ class Session:
         bound = Bound(options.max_result_bytes)
         with bound_answers(bound):
             try:
-                async with self.in_flight.request(seconds, allows_questions=allows_questions):
+                with self.in_flight.request(seconds, allows_questions=allows_questions):
                     try:
                         return await send()
                     except (ValidationError, OverflowError, RecursionError) as error:
@@ -391,6 +376,13 @@ def _make_progress_callback(on_progress: OnProgress | None) -> ProgressCallback 
     return report
 
 
+async def _read_invalid(answer: Awaitable[_T], read: Callable[[ValidationError], _T]) -> _T:
+    try:
+        return await answer
+    except ValidationError as error:
+        return read(error)
+
+
 class _OrQuestion:
     """A result, or an `InputRequiredResult`."""
 
@@ -409,3 +401,6 @@ def allow_question(result: type[_Result]) -> type[_Result | InputRequiredResult]
     either: Any = _OrQuestion(result)
     kind: type[_Result | InputRequiredResult] = either
     return kind
+
+
+_CALL_RESULT: Final = allow_question(CallToolResult)

@@ -25,15 +25,10 @@ class PrimitivesBinding(Binding):
     """The base class for generated clients with resources or prompts."""
 
     async def _read(self, uri: str) -> list[TextResourceContents | BlobResourceContents]:
-        from mcp_types import (
-            ReadResourceRequest,
-            ReadResourceRequestParams,
-            ReadResourceResult,
-        )
+        from mcp_types import ReadResourceRequest, ReadResourceResult
 
         session = self._session
-        params = ReadResourceRequestParams(uri=uri)
-        result = await session.send_rounds(ReadResourceRequest, params, ReadResourceResult, self._options)
+        result = await session.send_rounds(ReadResourceRequest, {"uri": uri}, ReadResourceResult, self._options)
         return check_parts(result.contents, "contents", self._options.sanitize)
 
     async def _read_from(
@@ -45,10 +40,10 @@ class PrimitivesBinding(Binding):
         return await self._read(UriTemplate.parse(template).expand(to_json(params)))
 
     async def _prompt(self, name: str, arguments: Mapping[str, str | Omit]) -> list[PromptMessage]:
-        from mcp_types import GetPromptRequest, GetPromptRequestParams, GetPromptResult
+        from mcp_types import GetPromptRequest, GetPromptResult
 
         session = self._session
-        params = GetPromptRequestParams(name=name, arguments=to_json(arguments) or None)
+        params = {"name": name, "arguments": to_json(arguments) or None}
         result = await session.send_rounds(GetPromptRequest, params, GetPromptResult, self._options)
         return check_parts(result.messages, "messages", self._options.sanitize)
 

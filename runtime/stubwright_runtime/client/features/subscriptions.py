@@ -241,9 +241,8 @@ async def _listen(
 
         listening = ChangeStream(client, lists, resources)
         try:
-            with clean_raised():
-                async with session.in_flight.request(options.timeout):
-                    await listening.start()
+            with clean_raised(), session.in_flight.request(options.timeout):
+                await listening.start()
             yield listening
         finally:
             listening.stop()
@@ -266,16 +265,15 @@ async def _listen_by_sdk(
     start = partial(listen, find_session(client.wrapped)) if isinstance(client, WrappedClient) else client.listen
     async with AsyncExitStack() as stack:
         try:
-            with clean_raised():
-                async with session.in_flight.request(options.timeout):
-                    subscription = await stack.enter_async_context(
-                        start(
-                            tools_list_changed=lists,
-                            prompts_list_changed=lists,
-                            resources_list_changed=lists,
-                            resource_subscriptions=list(resources),
-                        )
+            with clean_raised(), session.in_flight.request(options.timeout):
+                subscription = await stack.enter_async_context(
+                    start(
+                        tools_list_changed=lists,
+                        prompts_list_changed=lists,
+                        resources_list_changed=lists,
+                        resource_subscriptions=list(resources),
                     )
+                )
         except SubscriptionLost as lost:
             raise MCPError(code=CONNECTION_CLOSED, message=str(lost)) from lost
         except TimeoutError as late:

@@ -258,9 +258,15 @@ class RpcConnection:
         limit = None if seconds is None else asyncio.timeout(seconds)
         try:
             if limit is None:
-                return await self._send(message, headers, pending)
+                await self.transport.send(message, headers)
+                return await pending.answer
             async with limit:
-                return await self._send(message, headers, pending)
+                await self.transport.send(message, headers)
+                return await pending.answer
+        except MCPError as error:
+            if pending.answer.done():  # the server's response, which might quote a secret argument
+                error.error.message = redact_text(error.error.message)
+            raise
         except asyncio.CancelledError:
             self._cancel(key, method, "the caller was cancelled")
             raise
@@ -275,18 +281,6 @@ class RpcConnection:
             if pending.answer.done() and not pending.answer.cancelled():
                 pending.answer.exception()  # asyncio logs exceptions that are never retrieved
             del pending
-
-    async def _send(
-        self, message: Mapping[str, Any], headers: Mapping[str, str] | None, pending: _PendingRequest
-    ) -> dict[str, Any]:
-        await self.transport.send(message, headers)
-        try:
-            return await pending.answer
-        except MCPError as error:
-            error.error.message = redact_text(error.error.message)  # a server might quote a secret argument
-            raise
-        finally:
-            del pending  # it references the exception, whose traceback references this frame
 
     def _make_late(self, seconds: float | None) -> MCPError:
         return self.explain_late(MCPError(code=REQUEST_TIMEOUT, message=f"{_LATE_ANSWER} within {seconds:g} seconds"))

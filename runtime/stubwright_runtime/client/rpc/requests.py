@@ -6,15 +6,37 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
+from pydantic import BaseModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pydantic import BaseModel
-
     from ..core.options import ProgressCallback
 
 _Result = TypeVar("_Result", bound="BaseModel")
+
+
+class ToolCall:
+    """A `tools/call` request whose parameters need no validation, which a model would do for each call."""
+
+    name_param = "name"
+
+    def __init__(self, params: dict[str, Any]) -> None:
+        """Prepare a request; the arguments are JSON."""
+        self.params = params
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """Return the request as JSON, as a model does."""
+        params = {**self.params}
+        if responses := params.get("inputResponses"):
+            params["inputResponses"] = {
+                key: response.model_dump(**options) if isinstance(response, BaseModel) else response
+                for key, response in responses.items()
+            }
+        return {
+            "method": "tools/call",
+            "params": {name: value for name, value in params.items() if value is not None},
+        }
 
 
 class Requests(ABC):
@@ -49,17 +71,16 @@ class Requests(ABC):
 
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> types.CallToolResult:
         """Call a tool. The callbacks answer input requests."""
-        params = types.CallToolRequestParams(name=name, arguments=arguments)
+        params = {"name": name, "arguments": arguments}
         return await self._send_rounds(types.CallToolRequest, params, types.CallToolResult)
 
     async def read_resource(self, uri: str) -> types.ReadResourceResult:
         """Read a resource. The callbacks answer input requests."""
-        params = types.ReadResourceRequestParams(uri=uri)
-        return await self._send_rounds(types.ReadResourceRequest, params, types.ReadResourceResult)
+        return await self._send_rounds(types.ReadResourceRequest, {"uri": uri}, types.ReadResourceResult)
 
     async def get_prompt(self, name: str, arguments: dict[str, str] | None = None) -> types.GetPromptResult:
         """Get a prompt. The callbacks answer input requests."""
-        params = types.GetPromptRequestParams(name=name, arguments=arguments)
+        params = {"name": name, "arguments": arguments}
         return await self._send_rounds(types.GetPromptRequest, params, types.GetPromptResult)
 
     async def _fetch(
@@ -68,10 +89,7 @@ class Requests(ABC):
         return await self.send_request(request(params=types.PaginatedRequestParams(cursor=cursor)), result)
 
     async def _send_rounds(
-        self,
-        request: Callable[..., types.Request[Any, Any]],
-        params: types.InputResponseRequestParams,
-        result: type[_Result],
+        self, request: Callable[..., types.Request[Any, Any]], params: dict[str, Any], result: type[_Result]
     ) -> _Result:
         from ..core.input_required import send_until_result
         from ..core.session import allow_question

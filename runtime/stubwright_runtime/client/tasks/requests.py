@@ -16,7 +16,6 @@ from mcp_types import (
     METHOD_NOT_FOUND,
     PARSE_ERROR,
     CallToolRequest,
-    CallToolRequestParams,
     CallToolResult,
     CancelTaskRequest,
     CancelTaskRequestParams,
@@ -31,7 +30,6 @@ from mcp_types import (
     PaginatedRequestParams,
     PaginatedResult,
     Request,
-    TaskMetadata,
 )
 from pydantic import BaseModel, ValidationError
 
@@ -140,8 +138,7 @@ class TaskRequests:
                 f"{self._tool.name!r} cannot run as a task: the server does not support tasks in {self._revision}; "
                 "call the method itself"
             )
-        params = self._params(arguments)
-        params.task = TaskMetadata(ttl=None if ttl is None else math.ceil(ttl * 1000))
+        params = {**self._params(arguments), "task": {} if ttl is None else {"ttl": math.ceil(ttl * 1000)}}
         try:
             return await self.session.call_with_input(self._tool, params, self._call_before, self._given)
         except MCPError as error:
@@ -255,13 +252,13 @@ class TaskRequests:
     def _revision(self) -> str:
         return self.session.client.protocol_version
 
-    def _params(self, arguments: dict[str, Any]) -> CallToolRequestParams:
-        return CallToolRequestParams(name=self._tool.name, arguments=arguments)
+    def _params(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"name": self._tool.name, "arguments": arguments}
 
-    async def _call(self, params: CallToolRequestParams) -> Started | InputRequiredResult:
+    async def _call(self, params: Any) -> Started | InputRequiredResult:
         return await self.session.send(_Call(params=params), _STARTED, self._given)
 
-    async def _call_before(self, params: CallToolRequestParams) -> Started | InputRequiredResult:
+    async def _call_before(self, params: Any) -> Started | InputRequiredResult:
         return await self.session.send(CallToolRequest(params=params), _STARTED, self._given, read=_read_created_task)
 
 

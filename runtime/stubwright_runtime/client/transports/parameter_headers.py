@@ -41,15 +41,19 @@ class ParameterHeaders:
         self._declared: dict[str, bool] = {}
 
     async def send_with_headers(
-        self, tool: Tool, arguments: Json, seconds: float | None, send: Callable[[], Awaitable[_Answer]]
+        self,
+        tool: Tool,
+        seconds: float | None,
+        send: Callable[[dict[str, Any]], Awaitable[_Answer]],
+        params: dict[str, Any],
     ) -> _Answer:
         """Send a call with its headers.
 
         Args:
             tool: The tool.
-            arguments: The call's arguments.
             seconds: The timeout for listing tools; `None` for no limit.
             send: Sends the call; can be called twice.
+            params: The call's parameters.
 
         Raises:
             ValueError: A mirrored integer is beyond ±(2^53 - 1) (SEP-2243).
@@ -58,15 +62,15 @@ class ParameterHeaders:
         if has_header is None:
             has_header = self._declared[tool.name] = _has_header(tool.definition["inputSchema"])
         if has_header and self._mirrors():
-            refuse_unsafe_integers(tool.definition["inputSchema"], arguments)
+            refuse_unsafe_integers(tool.definition["inputSchema"], params["arguments"])
             if tool.name not in self._listed:
                 await self._list(tool.name, seconds)
         try:
-            return await send()
+            return await send(params)
         except MCPError as mismatch:
             if mismatch.code != HEADER_MISMATCH or not self._has_headers or not await self._list(tool.name, seconds):
                 raise
-        return await send()
+        return await send(params)
 
     @property
     def _has_headers(self) -> bool:

@@ -246,14 +246,16 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._bounds.check(len(self._begun), bound)
             return
         *lines, rest = (bytes(self._begun) + data if self._begun else data).split(b"\n")
-        self._bounds.check(max(map(len, lines)), bound)
-        self._bounds.check(len(rest), bound)
+        self._bounds.check(max(len(rest), *map(len, lines)), bound)
         self._begun = bytearray(rest)
         if not self._has_begun:  # RFC 8259, section 8.1
             self._has_begun = True
             lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
         for line in lines:
-            self._lines.extend(message for message in split_batch(line) if message.strip())
+            if line.startswith(b"{"):
+                self._lines.append(line)
+            else:
+                self._lines.extend(message for message in split_batch(line) if message.strip())
 
     def _deliver(self) -> None:
         """Deliver lines while the connection has room."""
@@ -267,7 +269,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
                     self._output.pause_reading()
                 return
             connection.receive(self._lines.popleft())
-        self._resume_reading()
+        if self._is_paused:
+            self._resume_reading()
         if self._has_ended:
             self._explain_end()
 
