@@ -29,37 +29,35 @@ _T = TypeVar("_T")
 _Output = TypeVar("_Output", bound=BaseModel)
 
 
-async def call_model(
+def call_model(
     session: Session,
     options: Options,
     tool: Tool,
     arguments: Mapping[str, object],
     extra: Mapping[str, object] | None,
     output: type[_Output],
-) -> tuple[_Output, CallToolResult]:
+) -> Awaitable[tuple[_Output, CallToolResult]]:
     """Call a tool that has an `outputSchema`, and return the result's model and the result.
 
     Raises:
         ToolFailed: The tool returned `isError`.
         Exception: Any other exception that `Binding` documents.
     """
-
-    return await _perform(
-        session, options, tool, with_extra(tool, arguments, extra), make_reader(session, tool, output)
-    )
+    read = make_reader(session, tool, output)
+    return _perform(session, options, tool, with_extra(tool, arguments, extra), read)
 
 
-async def call_content(
+def call_content(
     session: Session,
     options: Options,
     tool: Tool,
     arguments: Mapping[str, object],
     extra: Mapping[str, object] | None,
-) -> tuple[ToolContent, CallToolResult]:
+) -> Awaitable[tuple[ToolContent, CallToolResult]]:
     """Call a tool that has no `outputSchema`, and return its content and the result. Raises the same exceptions as
     `call_model`."""
     read = partial(ToolContent, tool.name)
-    return await _perform(session, options, tool, with_extra(tool, arguments, extra), read)
+    return _perform(session, options, tool, with_extra(tool, arguments, extra), read)
 
 
 def make_reader(session: Session, tool: Tool, output: type[_Output]) -> Callable[[CallToolResult], _Output]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from operator import is_
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_json
@@ -18,7 +18,7 @@ from .errors import InvalidResult
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcp_types import CallToolResult, ContentBlock
+    from mcp_types import CallToolResult, ContentBlock, TextContent
 
     from ...package import Tool
     from .options import Sanitize
@@ -150,11 +150,15 @@ def find_problems(parts: Sequence[BaseModel], name: str) -> list[str]:
     """Describe each invalid field in content blocks, with its path."""
     problems: list[str] = []
     for index, part in enumerate(parts):
-        for place, wrong in _find_broken(part):
+        for place, wrong in () if _is_text(part) else _find_broken(part):
             if len(problems) == _MOST_PROBLEMS:
                 return [*problems, "and more"]
             problems.append(f"{name}[{index}]{place}: {wrong}")
     return problems
+
+
+def _is_text(part: BaseModel) -> TypeGuard[TextContent]:
+    return getattr(part, "type", None) == "text"
 
 
 def _find_broken(part: BaseModel) -> Iterator[tuple[str, str]]:
@@ -199,7 +203,10 @@ class _Sanitizer:
         return self._model(value) if isinstance(value, BaseModel) else value
 
     def _model(self, model: BaseModel) -> BaseModel:
-        changed = {}
+        changed: dict[str, Any] = {}
+        if _is_text(model) and model.annotations is None and model.meta is None:
+            text = self.clean(model.text)
+            return model if text is model.text else model.model_copy(update={"text": text})
         for name, value in model.__dict__.items():
             if value is not None and name not in _NOT_TEXT and (new := self.clean(value)) is not value:
                 changed[name] = new

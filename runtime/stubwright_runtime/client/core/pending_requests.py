@@ -220,7 +220,8 @@ class RequestTimer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._in_flight.end(self)
-        self.pause_clock()
+        if self._handle is not None:
+            self._handle.cancel()
         is_first = self._is_expired and self._task.uncancel() <= self._cancelling
         is_late = is_first and isinstance(error, asyncio.CancelledError)
         if isinstance(error, asyncio.CancelledError) and not is_late:

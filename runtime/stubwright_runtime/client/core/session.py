@@ -30,7 +30,7 @@ from ..features.list_pages import MOST_PAGES, fetch_pages
 from ..rpc.connection import RpcConnection
 from ..rpc.mcp_error import MCPError, UrlElicitationRequired, convert
 from ..rpc.requests import Requests, ToolCall
-from ..transports.bounds import Bound, TooLargeError, bound_answers
+from ..transports.bounds import CURRENT_BOUND, Bound, TooLargeError
 from ..transports.parameter_headers import ParameterHeaders
 from .errors import ResultTooLarge, make_safe_to_show
 from .input_required import send_until_result
@@ -81,6 +81,7 @@ class Session:
         self.in_flight = in_flight
         self._headers = ParameterHeaders(client)
         self._is_ours = isinstance(client, Requests)
+        self._make_call: Any = ToolCall if find_connection(client) else CallToolRequest
 
     @property
     def client(self) -> UntypedClient:
@@ -93,7 +94,7 @@ class Session:
         """True for a stateless revision (MCP 2026-07-28 and later)."""
         return Revision.from_date(self.client.protocol_version).has("stateless")
 
-    async def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
+    def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> Awaitable[CallToolResult]:
         """Call a tool with JSON arguments (`tools/call`).
 
         Raises:
@@ -101,17 +102,12 @@ class Session:
         """
 
         def send(params: dict[str, Any]) -> Awaitable[CallToolResult | InputRequiredResult]:
-            return self.send(self._make_call(params), _CALL_RESULT, options)
+            return self.send(self._make_call(params=params), _CALL_RESULT, options)
 
         params: dict[str, Any] = {"name": tool.name, "arguments": arguments}
         allows_retries = "once" in tool.package.policies
         chosen = self._add_retries(tool, params, send, options) if allows_retries else send
-        return await self.call_with_input(tool, params, chosen, options)
-
-    def _make_call(self, params: dict[str, Any]) -> Request[Any, Any]:
-        call: Any = ToolCall if find_connection(self._client) else CallToolRequest
-        request: Request[Any, Any] = call(params=params)
-        return request
+        return self.call_with_input(tool, params, chosen, options)
 
     def _add_retries(self, tool: Tool, params: dict[str, Any], send: _Send, options: Options) -> _Send:
         """Add an idempotency key to `params` if the tool accepts one, and return a `send` that retries."""
@@ -126,7 +122,7 @@ class Session:
 
         def send_again(params: dict[str, Any]) -> Awaitable[CallToolResult | InputRequiredResult]:
             return send_until_answered(
-                lambda options: self.send(self._make_call(params), _CALL_RESULT, options),
+                lambda options: self.send(self._make_call(params=params), _CALL_RESULT, options),
                 options,
                 is_detached=self.modern,
                 is_open=lambda: self.in_flight.is_open and connection.failure is None,
@@ -317,30 +313,32 @@ class Session:
     ) -> _T:
         """Limit a response's time and size, and translate errors for invalid responses."""
         bound = Bound(options.max_result_bytes)
-        with bound_answers(bound):
-            try:
-                with self.in_flight.request(seconds, allows_questions=allows_questions):
-                    try:
-                        return await send()
-                    except (ValidationError, OverflowError, RecursionError) as error:
-                        wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
-                        message = f"the server's response is not valid MCP: {wrong}"
-                        raise MCPError(code=PARSE_ERROR, message=message) from None
-            except Exception as raised:
-                converted = convert(raised)
-                if not isinstance(converted, MCPError):
-                    raise
-                better = self.in_flight.explain_close(converted)
-                connection = find_connection(self._client)
-                if better is converted and connection is not None:
-                    better = connection.explain_late(converted)
+        token = CURRENT_BOUND.set(bound)
+        try:
+            with self.in_flight.request(seconds, allows_questions=allows_questions):
                 try:
-                    make_safe_to_show(better)
-                    if bound.broken is not None or better is not raised:
-                        raise better from bound.broken
-                    raise
-                finally:
-                    del better, converted  # their tracebacks reference this frame
+                    return await send()
+                except (ValidationError, OverflowError, RecursionError) as error:
+                    wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
+                    message = f"the server's response is not valid MCP: {wrong}"
+                    raise MCPError(code=PARSE_ERROR, message=message) from None
+        except Exception as raised:
+            converted = convert(raised)
+            if not isinstance(converted, MCPError):
+                raise
+            better = self.in_flight.explain_close(converted)
+            connection = find_connection(self._client)
+            if better is converted and connection is not None:
+                better = connection.explain_late(converted)
+            try:
+                make_safe_to_show(better)
+                if bound.broken is not None or better is not raised:
+                    raise better from bound.broken
+                raise
+            finally:
+                del better, converted  # their tracebacks reference this frame
+        finally:
+            CURRENT_BOUND.reset(token)
 
 
 def _raise_if_too_large(tool: Tool, error: MCPError | TooLargeError) -> None:

@@ -201,7 +201,7 @@ class RpcConnection:
                 if self._telemetry is not None:
                     self._telemetry.record_end(failed=self.failure is not None)
 
-    async def request(
+    def request(
         self,
         method: str,
         params: dict[str, Any] | None = None,
@@ -210,7 +210,7 @@ class RpcConnection:
         seconds: float | None = None,
         on_progress: ProgressCallback | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
         """Send a request and return its result.
 
         Args:
@@ -236,9 +236,14 @@ class RpcConnection:
         if on_progress is not None:
             params = {**params, "_meta": {**(params.get("_meta") or {}), "progressToken": key}}
         if self._telemetry is None:
-            return await self._ask(key, method, params, seconds, on_progress, headers)
-        with self._telemetry.observe(key, method, params) as observed:
-            return await self._ask(key, method, observed, seconds, on_progress, headers)
+            return self._ask(key, method, params, seconds, on_progress, headers)
+        return self._ask_observed(self._telemetry, key, method, params, seconds, on_progress, headers)
+
+    async def _ask_observed(
+        self, telemetry: Telemetry, key: RequestId, method: str, params: dict[str, Any], *rest: Any
+    ) -> dict[str, Any]:
+        with telemetry.observe(key, method, params) as observed:
+            return await self._ask(key, method, observed, *rest)
 
     async def _ask(
         self,

@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
-from ...values.contexts import ContextValue
-
 MAX_RESULT_BYTES: Final = 64 * 1024 * 1024
 """The default maximum message size in bytes, equal to the maximum manifest size. Real results exceed 1 MiB."""
 
@@ -20,7 +18,8 @@ MOST_BLOCKS: Final = 10_000
 MOST_QUESTIONS: Final = 64
 """The maximum number of a server's open requests. Each is an asyncio task and can ask a person."""
 
-_OF_REQUEST: ContextVar[Bound | None] = ContextVar("of_request", default=None)
+CURRENT_BOUND: ContextVar[Bound | None] = ContextVar("current_bound", default=None)
+"""The limit for the response to the current request."""
 
 
 class TooLargeError(Exception):
@@ -58,11 +57,6 @@ class Bound:
             raise TooLargeError(message, size, self.most)
 
 
-def bound_answers(bound: Bound) -> ContextValue[Bound | None]:
-    """Limit responses to requests made in the block."""
-    return ContextValue(_OF_REQUEST, bound)
-
-
 @dataclass(slots=True)
 class Bounds:
     """One connection's size limits.
@@ -80,7 +74,7 @@ class Bounds:
 
     def find_bound(self) -> Bound:
         """Return the limit for responses to requests from the current context."""
-        return _OF_REQUEST.get() or Bound(self.each)
+        return CURRENT_BOUND.get() or Bound(self.each)
 
     def add(self, size: int) -> None:
         """Count received bytes.
