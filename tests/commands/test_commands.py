@@ -675,7 +675,7 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
             "note: tool `get-weather` has the same Python name as another entry; it got `pythonName:"
             " get_hyphen_minus_weather`"
         ),
-        "note: `stubwright check` has 1 warning about the contents of the file",
+        "note: `stubwright check` reports 1 warning about the contents of the file",
     ]
     assert stubwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
     written = json.loads((tmp_path / "generated/saved_mcp/manifest.json").read_text())

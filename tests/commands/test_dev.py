@@ -99,7 +99,7 @@ def test_each_server_lets_a_debugger_attach_at_the_same_port(project: Path) -> N
     ("options", "said"),
     [
         (["--debug-port", "soon"], "--debug-port is 'soon' is not a port, such as 5678"),
-        (["--debug-wait"], "--debug-wait needs --debug-port, such as --debug-port 5678"),
+        (["--debug-wait"], "--debug-wait requires --debug-port, such as --debug-port 5678"),
     ],
 )
 def test_options_for_a_debugger_that_are_wrong(options: list[str], said: str, project: Path) -> None:
@@ -227,9 +227,12 @@ def test_handlers_that_end_the_process_at_import_are_told(project: Path) -> None
         it.says("interrupt to stop")
         first = it.answers("helped one")
         for ending, said in (
-            ("raise SystemExit", "it exited with status 0 before it was created"),
-            ("os._exit(0)", "it exited with status 0 before it was created"),
-            ("os.write(2, b'bye\\n'); os._exit(3)", "bye\nit exited with status 3 before it was created"),
+            ("raise SystemExit", "the process exited with status 0 before it created the server"),
+            ("os._exit(0)", "the process exited with status 0 before it created the server"),
+            (
+                "os.write(2, b'bye\\n'); os._exit(3)",
+                "bye\nthe process exited with status 3 before it created the server",
+            ),
             ("raise SystemExit('set DATABASE_URL')", "set DATABASE_URL"),
         ):
             write(project / "src" / "diary.py", HANDLERS + ending)
@@ -341,7 +344,7 @@ def test_without_npx_there_is_no_inspector(project: Path, tmp_path: Path) -> Non
     done = stubwright("dev", "--inspector", cwd=project, env={"PATH": str(tmp_path)})
     assert done.returncode == 2
     assert done.stderr == (
-        "stubwright: --inspector needs npx, which is not on the PATH; it comes with Node.js: https://nodejs.org\n"
+        "stubwright: --inspector requires npx, which is not on the PATH; install Node.js: https://nodejs.org\n"
     )
 
 

@@ -289,7 +289,7 @@ def test_no_secret_of_a_url_is_in_its_contract(url: str, folder: Path) -> None:
     assert not any(secret in text for secret in (TOKEN, "pa55w0rd", "que5ry", "user:"))
     shown = url.replace("://", "://…@") + "/mcp?…"
     assert yaml.safe_load(text)[KEY] == {"url": shown, "headers": ["X-Token"]}
-    assert "`verify` needs them again" in done.stderr
+    assert "`verify` requires them again" in done.stderr
     assert TOKEN not in done.stdout + done.stderr
 
 
@@ -492,7 +492,7 @@ def test_servers_that_are_away_do_not_stop_the_others(folder: Path) -> None:
         (["a.yaml", "b.yaml", "-o", "c.yaml"], "-o takes one file"),
         (["a.yaml", "-o", "c.json"], "a contract is a .yaml file"),
         (["a.yaml", "--token", "x"], "--header and --token are for one URL; none is given"),
-        (["http://a/", "http://b/", "--token", "x"], "several would get the same secrets"),
+        (["http://a/", "http://b/", "--token", "x"], "several servers would get the same secrets"),
         (["http://a/", "--env", "A=1"], "--env is for a command after `--`"),
         (["--config", ".mcp.json", "--token", "x"], "--config specifies the servers"),
     ],

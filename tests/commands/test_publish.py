@@ -95,7 +95,13 @@ def test_links_hold_what_clients_store(project: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "where", "what"),
     [
-        ("pyproject.toml", '"1.2.0"', '"1.2.1"', "shop.yaml:2:31", "version 1.2.0, although the project has 1.2.1"),
+        (
+            "pyproject.toml",
+            '"1.2.0"',
+            '"1.2.1"',
+            "shop.yaml:2:31",
+            "version 1.2.0, although the project has 1.2.1",
+        ),
         (
             "shop.yaml",
             "version: 1.2.0",
@@ -104,9 +110,15 @@ def test_links_hold_what_clients_store(project: Path) -> None:
             "version 1.3.0, although the project has 1.2.0",
         ),
         ("server.json", '"1.2.0"', '"1.1.0"', "server.json", "does not match the project"),
-        ("README.md", "acme/shop", "acme/store", "README.md:2:16", "`io.github.acme/store`, although the server is"),
+        (
+            "README.md",
+            "acme/shop",
+            "acme/store",
+            "README.md:2:16",
+            "`io.github.acme/store`, although the server's name is",
+        ),
         ("README.md", "mcp-name", "name", "README.md:1:1", "does not mention `io.github.acme/shop`"),
-        ("Dockerfile", "acme/shop", "acme/store", "Dockerfile:2:44", "has `io.github.acme/store`"),
+        ("Dockerfile", "acme/shop", "acme/store", "Dockerfile:2:44", "contains `io.github.acme/store`"),
         ("shop.yaml", ", description: Sells tea.", "", "shop.yaml:2:16", "has no `description`"),
         ("shop.yaml", "Sells tea.", "x" * 101, "shop.yaml:2:68", "has 101 characters; the registry allows 100"),
         (
@@ -124,11 +136,17 @@ def test_links_hold_what_clients_store(project: Path) -> None:
             "image =",
             'scopes = ["raed"]\nimage =',
             "pyproject.toml:16:1",
-            "has `raed`, which the manifest",
+            "lists `raed`, which the manifest",
         ),
-        ("pyproject.toml", "shop-mcp =", "shop =", "pyproject.toml:7:1", "there is no command `shop-mcp`"),
+        ("pyproject.toml", "shop-mcp =", "shop =", "pyproject.toml:7:1", "the project has no script `shop-mcp`"),
         ("pyproject.toml", 'version = "1.2.0"\n', "", "pyproject.toml:1:1", "`[project]` has no `version`"),
-        ("pyproject.toml", "[tool.stubwright.publish]", "[tool.other]", "pyproject.toml:1:1", "there is no `[tool."),
+        (
+            "pyproject.toml",
+            "[tool.stubwright.publish]",
+            "[tool.other]",
+            "pyproject.toml:1:1",
+            "`[tool.stubwright.publish]` is missing",
+        ),
     ],
 )
 def test_what_does_not_fit_is_caught(project: Path, file: str, old: str, new: str, where: str, what: str) -> None:

@@ -506,7 +506,7 @@ def test_a_variable_goes_to_the_contracts_that_name_it(folder: Path) -> None:
         (folder / f"{name}.env").write_text("")
     lacking = verify(folder)
     assert (lacking.returncode, lacking.stdout) == (3, "contracts/room.yaml: unchanged\n")
-    assert "needs the variable `DESK_TOKEN`: set it, or pass it with --env DESK_TOKEN=VALUE" in lacking.stderr
+    assert "requires the environment variable `DESK_TOKEN`: set it, or pass --env DESK_TOKEN=VALUE" in lacking.stderr
     done = verify(folder, "--env", f"DESK_TOKEN={TOKEN}")
     assert done.returncode == 0, done.stderr
     desk, room = (json.loads((folder / f"{name}.env").read_text()) for name in ("desk", "room"))
@@ -554,7 +554,10 @@ def test_a_configuration_says_how_to_reach_its_servers(folder: Path, monkeypatch
     lock(folder, "room")
     alone = verify(folder)
     assert alone.returncode == 3
-    assert "needs the variable `DESK_KEY`" in alone.stderr or "needs the variable `KEY`" in alone.stderr
+    assert (
+        "requires the environment variable `DESK_KEY`" in alone.stderr
+        or "requires the environment variable `KEY`" in alone.stderr
+    )
     done = verify(folder, "--config", ".mcp.json")
     assert (done.returncode, done.stdout.count("unchanged")) == (0, 2), done.stderr
     wrong = verify(folder, "contracts/room.yaml", "--config", ".mcp.json")
@@ -621,7 +624,7 @@ def test_a_header_goes_to_the_one_contract_that_names_it(folder: Path, remote: t
     assert stubwright("lock", f"{url}/one", *token, cwd=folder).returncode == 0
     lacking = verify(folder)
     assert (lacking.returncode, lacking.stdout) == (3, "contracts/desk.yaml: unchanged\n")
-    assert "needs the header `Authorization`: pass it with --token TOKEN" in lacking.stderr
+    assert "requires the header `Authorization`: pass --token TOKEN" in lacking.stderr
     done = verify(folder, *token)
     assert (done.returncode, done.stdout.count("unchanged")) == (0, 2), done.stderr
     refused = verify(folder, "--token", "another")

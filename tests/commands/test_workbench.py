@@ -222,7 +222,7 @@ def test_other_methods_are_refused_in_plain_text() -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (b"{", "This is not JSON"),
+        (b"{", "The request body is not JSON"),
         (b"[]", "Send a subject"),
         (b'{"subject": "", "scopes": [], "claims": {}}', "Send a subject"),
         (b'{"subject": "a", "scopes": [1], "claims": {}}', "Send a subject"),

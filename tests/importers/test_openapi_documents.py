@@ -259,7 +259,7 @@ def test_a_tool_of_a_saved_list_keeps_keywords_that_nobody_knows(tmp_path: Path)
     (tmp_path / "list.json").write_text(json.dumps(listed))
     for output in ("m.yaml", "m.json"):
         done = stubwright("import", "tools", "list.json", "--name", "a", "-o", output, cwd=tmp_path)
-        assert done.stderr == "note: `stubwright check` has 3 warnings about the contents of the file\n"
+        assert done.stderr == "note: `stubwright check` reports 3 warnings about the contents of the file\n"
         checked = stubwright("check", output, cwd=tmp_path)
         assert (checked.returncode, checked.stderr.count("warning[SW303]")) == (0, 3)
         assert stubwright("generate", output, "-o", f"{output}.d", cwd=tmp_path).returncode == 0

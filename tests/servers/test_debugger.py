@@ -127,7 +127,7 @@ def test_it_waits_for_a_debugger_if_asked_to() -> None:
             1,
             "weather_mcp: --debug-port 5678 is unavailable: Address already in use\n",
         ),
-        ("", ["--debug-wait"], 2, "weather_mcp: --debug-wait needs --debug-port, such as --debug-port 5678\n"),
+        ("", ["--debug-wait"], 2, "weather_mcp: --debug-wait requires --debug-port, such as --debug-port 5678\n"),
         (
             "",
             ["--debug-port", "70000"],

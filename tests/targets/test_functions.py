@@ -89,7 +89,7 @@ def test_export_writes_what_the_client_has(package: ModuleType, tmp_path: Path) 
     done = forked.run(["export", "sample.json", "--target", "gemini", "-o", "functions.json"], tmp_path)
     assert [*json.loads((tmp_path / "functions.json").read_text())[0]] == ["functionDeclarations"]
     done = forked.run(["export", "sample.json", "--target", "openai"], tmp_path)
-    assert "note: `count.words` is called `count_words` there" in done.stderr
+    assert "note: renamed `count.words` to `count_words`" in done.stderr
 
 
 @pytest.mark.parametrize("target", ["openai", "openai-strict"])

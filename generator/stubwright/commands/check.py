@@ -25,7 +25,7 @@ _OPTIONS: Final = """
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `check` subcommand and its options."""
     check = verbs.add_parser("check", _check, help="report mistakes in manifests, and correct them with --fix")
     works.add_options(check)
     declare(check, _OPTIONS)
@@ -70,7 +70,7 @@ def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: 
     for file, (old, new) in changes.items():
         try:
             if inside.read_regular(file) != old:
-                problem = "it has changed"
+                problem = "it has changed on disk"
             elif not Path(file).stat().st_mode & stat.S_IWUSR:  # which replacing the file would ignore
                 problem = "it is read-only"
             else:
@@ -79,12 +79,11 @@ def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: 
         except OSError as error:
             problem = error.strerror or str(error)
         if problem is not None:
-            fix = "the file is unchanged; fix that, and run the command again"
+            fix = "the file was not written; fix the cause and run the command again"
             printer.add([Diagnostic("SW406", f"cannot write `{file}`: {problem}", help=fix)])
 
 
 def _report_clash(path: str, package: str, first: str) -> Diagnostic:
-    """Return the diagnostic for two manifests that generate the same package."""
     from stubwright.compile import pipeline
     from stubwright.diagnostics import Diagnostic
     from stubwright.project import build

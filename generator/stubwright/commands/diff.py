@@ -47,7 +47,7 @@ _CHANGES: Final = f"""
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `diff` subcommand and its options."""
     diff: CommandParser = verbs.add_parser(
         "diff",
         _diff,
@@ -99,13 +99,11 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace, listed: s
     """Print the changes in the requested format; return the exit status.
 
     Args:
-        old: The old version.
-        new: The new version.
-        arguments: The options.
-        listed: Collects the changes in included files, so that manifests sharing a file list them once.
+        listed: The changes in included files that were already printed, so that manifests sharing a file list them
+            once; extended.
 
     Returns:
-        1 if either side is invalid or `fail_on` selects one of the changes.
+        1 if either version is invalid or `fail_on` selects one of the changes.
     """
     from stubwright.diff import printers, sarif
 
@@ -148,8 +146,7 @@ class Difference:
     """The changes between two versions.
 
     Attributes:
-        changes: The changes.
-        comparison: The two sides, as printed.
+        comparison: The names of the old and the new version, as printed.
         failing: The impacts that cause exit status 1.
         is_strict: True if `failing` includes changed wording because another program wrote it.
     """
@@ -168,7 +165,7 @@ class Difference:
 
 
 def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -> Difference | None:
-    """Return the changes for the requested targets and impacts, or None after reporting an invalid side."""
+    """Return the changes for the requested targets and impacts, or None after reporting an invalid version."""
     from stubwright.commands.shared import comparison
     from stubwright.diff import compare as comparing
     from stubwright.diff import printers
@@ -217,7 +214,7 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
 
 
 def _get_version(side: Version) -> str:
-    """Return the version in a manifest or a list, or an empty string."""
+    """Return the version's `server.version`; empty if the manifest is invalid or a list has no version."""
     from stubwright.importers.tools import NO_VERSION
 
     named = str(side.manifest.server.get("version", "")) if side.manifest else ""
@@ -247,7 +244,6 @@ def _write_problem(
     """Write why versions cannot be compared to standard output, in a machine-readable format.
 
     Args:
-        style: The format.
         groups: Each version's diagnostics, with the documents that they refer to.
         problem: The reason, if it has no location.
     """
@@ -272,7 +268,6 @@ def _write_problem(
 
 
 def _report_errors(versions: Sequence[Version]) -> None:
-    """Report why versions cannot be compared."""
     from stubwright.diagnostics import printers
 
     for version in versions:

@@ -26,7 +26,7 @@ _OPTIONS: Final = """
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `docs` subcommand and its options."""
     docs = verbs.add_parser("docs", _docs, help="create a static page of each server's tools")
     works.add_options(docs)
     declare(docs, _OPTIONS, output={"required": True})
@@ -78,7 +78,6 @@ def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
 def _make_page(
     path: str, target: Target, folder: Path, reader: Disk, sources: dict[Path, str], printer: Printer, *, strict: bool
 ) -> None:
-    """Compile a manifest, write its page, and record the page in `sources`."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.docs import page, views
     from stubwright.project import build

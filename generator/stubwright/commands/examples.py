@@ -1,6 +1,6 @@
 """Exit statuses and examples at the end of each command's help.
 
-Commands that are not in the table have their own text. Every command exits with 2 on a usage error, and with 130 if
+Commands without an entry write their own epilog. Every command exits with 2 on a usage error, and with 130 if
 interrupted, unless it serves or watches.
 """
 

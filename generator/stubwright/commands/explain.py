@@ -31,7 +31,7 @@ code CODE            the code, such as SW203
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `explain` subcommand and its options."""
     parser = verbs.add_parser(
         "explain",
         _explain,

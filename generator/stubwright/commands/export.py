@@ -26,7 +26,7 @@ manifest MANIFEST  a manifest
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `export` subcommand and its options."""
     export = verbs.add_parser(
         "export",
         _export,
@@ -82,14 +82,13 @@ def _choose(manifest: ir.Manifest, names: Sequence[str]) -> list[ir.Tool]:
 
 
 def _list_notes(projected: Sequence[Any], target: str) -> list[str]:
-    """Return notes on tools that the API might reject or that are renamed for it."""
     from stubwright import targets
 
     listed = targets.make_list(
         ({"name": each.name, "description": each.description, "inputSchema": each.parameters} for each in projected),
         "",
     )
-    notes = [f"`{each.tool}` is called `{each.name}` there" for each in projected if each.tool != each.name]
+    notes = [f"renamed `{each.tool}` to `{each.name}`" for each in projected if each.tool != each.name]
     for finding in targets.find_violations(listed, targets.TARGETS[target]):
         if finding.rule.kind != "long name":
             subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"

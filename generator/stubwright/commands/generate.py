@@ -33,7 +33,7 @@ PARTS: Final = ("server", "client", "typescript")
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `generate` subcommand and its options."""
     generate = verbs.add_parser("generate", _generate, help="compile manifests, and write only changed files")
     works.add_options(generate)
     declare(generate, _OPTIONS, emit={"choices": PARTS})
@@ -79,7 +79,6 @@ def _watch(arguments: argparse.Namespace) -> int:
 
 
 def _find_run(arguments: argparse.Namespace, printer: Printer) -> works.Run | None:
-    """Return the run, with `emit` replaced by `--emit`."""
     run = works.find_run(arguments, printer, arguments.output)
     emit = tuple(part for part in PARTS if part in arguments.emit)
     return None if run is None else replace(run, target=replace(run.target, emit=emit))
@@ -115,7 +114,6 @@ def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> i
 
 
 def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) -> None:
-    """Compile a run's manifests. Raises OSError and LockError."""
     from stubwright.project import build
     from stubwright.project.files import journal, layout, tree
 
@@ -202,7 +200,6 @@ def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer,
 
 
 def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
-    """Append missing methods to the handwritten class and report its other problems."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.files import disk
     from stubwright.project.handwritten import handlers

@@ -48,7 +48,7 @@ _OPTIONS: Final = """
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `install` subcommand and its options."""
     install = verbs.add_parser(
         "install",
         _install,
@@ -119,7 +119,6 @@ def _to_json(client: Client) -> dict[str, Any]:
 
 
 def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, file: Path) -> int:
-    """Remove the server from the configuration. Raises RefusedError."""
     from stubwright.project.clients import configuration
 
     name = arguments.name or configuration.find_default_name(manifest)
@@ -164,7 +163,7 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
 
 
 def _agree_to_folder(arguments: argparse.Namespace, client: Client, file: Path) -> bool:
-    """Return whether to create a client's missing folder; ask if there is a terminal."""
+    """Return whether to create the missing folder of a client's configuration; ask on a terminal."""
     if arguments.scope == "project" or file.parent.is_dir():
         return True
     missing = f"{file.parent} does not exist yet; is {client.title} installed?"
@@ -200,7 +199,7 @@ def _report_slow(seconds: int, _stack: str) -> None:
 
 
 def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
-    """Print the scopes and variables that the server needs and the local user, who has no token, lacks."""
+    """Print the scopes and variables that the server needs but a local user, who has no token, lacks."""
     from stubwright.project import launch
     from stubwright.project.variables import list_variables
 
@@ -213,9 +212,7 @@ def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping
 
 
 def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the variables from `--env-file` and `--env`, which takes precedence. Raises RefusedError and
-    UsageError.
-    """
+    """Return the variables from `--env-file` and `--env`, which wins. Raises RefusedError and UsageError."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.clients import configuration, variables
     from stubwright.project.clients.jsonc import EditError

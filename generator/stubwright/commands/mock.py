@@ -1,4 +1,4 @@
-"""`stubwright mock`: serve a manifest without handlers."""
+"""`stubwright mock`: serve a manifest with mock responses, without handlers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ manifest MANIFEST  the manifest to serve
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `mock` subcommand and its options."""
     mock = verbs.add_parser("mock", _mock, help="serve a manifest with responses from its examples or schemas")
     serving.add_options(mock)
     declare(mock, _OPTIONS, manifest=paths.normalize, seed=(int, 0))

@@ -34,7 +34,7 @@ name NAME  the server's name, such as `weather`
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `new` subcommand and its options."""
     new = verbs.add_parser(
         "new",
         _new,
@@ -130,7 +130,7 @@ def _moves_with(folder: Path, file: Path) -> bool:
 
 
 def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, is_repeatable: bool = False) -> Origin:
-    """Return a project's origin; `make` returns its manifest."""
+    """Call `make` for an imported manifest, and return it as a new project's origin."""
     from stubwright.project import scaffold
 
     result = import_.attempt(label, make)
@@ -140,7 +140,6 @@ def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, 
 
 
 def _make_origin(result: ImportResult, command: str, old: Old | None = None, *, is_repeatable: bool = False) -> Origin:
-    """Report an import and return it as an origin."""
     from stubwright.project import scaffold
 
     print_import(result.summary, result.all_notes)

@@ -1,4 +1,4 @@
-"""`stubwright publish`: write or check a server's files for registries, directories and users. It sends no data."""
+"""`stubwright publish`: write or check a server's files for registries, directories and users; send no data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OPTIONS: Final = """
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `publish` subcommand and its options."""
     publish = verbs.add_parser(
         "publish",
         help="write a server's files for the MCP registry and clients, and print the next steps; sends no data",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `schema` subcommand and its options."""
     verbs.add_parser("schema", _schema, help="print the manifest's own JSON Schema, for editors")
 
 

@@ -23,7 +23,7 @@ names TARGET*  a client, an API or a preset (default: list all)
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `targets` subcommand and its options."""
     targets = verbs.add_parser(
         "targets",
         _show,

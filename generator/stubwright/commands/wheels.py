@@ -20,7 +20,7 @@ _OPTIONS: Final = """
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `wheels` subcommand and its options."""
     wheels = verbs.add_parser("wheels", _wheels, help="write wheels of the runtime and of stubwright itself")
     declare(wheels, _OPTIONS, output={"default": "wheels"})
 

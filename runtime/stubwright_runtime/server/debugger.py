@@ -29,7 +29,7 @@ def listen(port: int | None, *, wait: bool) -> None:
     """
     if port is None:
         if wait:
-            raise StartError("--debug-wait needs --debug-port, such as --debug-port 5678")
+            raise StartError("--debug-wait requires --debug-port, such as --debug-port 5678")
         return
     try:
         debugpy = importlib.import_module("debugpy")

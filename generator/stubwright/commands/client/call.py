@@ -64,7 +64,7 @@ words WORD*  the server, unless a command follows; the tool; arguments
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `call` subcommand and its options."""
     call: CommandParser = verbs.add_parser(
         "call",
         _call,
@@ -167,7 +167,6 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
 def _describe_failure(
     destination: Destination, error: LoginError | MCPError | ResultTooLarge | LimitError | OSError
 ) -> str:
-    """Explain why the call has no result."""
     from stubwright.calling import calls
     from stubwright.login.errors import LoginError
     from stubwright_runtime.client.core.errors import ResultTooLarge

@@ -41,14 +41,15 @@ class Destination:
     """A server to send requests to.
 
     Attributes:
-        label: Its name in messages.
-        url: Its URL; None for a command.
-        command: The command that starts it.
-        headers: HTTP headers for each request.    environment: Additional environment variables for the process.
-    manifest: The manifest that it was generated from, if known.
-    has_no_handlers: True for a manifest's server without specified handlers.
-    toolsets: The requested toolsets; callers see only tools in every one.
-    auth: The source of access tokens for requests.
+        label: The server's name in messages.
+        url: The server's URL; None for a command.
+        command: The command that starts the server; None for a URL.
+        headers: HTTP headers for each request.
+        environment: Additional environment variables for the process.
+        manifest: The manifest that the server was generated from, if known.
+        has_no_handlers: True for a manifest's server without specified handlers.
+        toolsets: The requested toolsets; callers see only tools that are in all of them.
+        auth: The source of access tokens for requests.
     """
 
     label: str
@@ -63,7 +64,7 @@ class Destination:
 
     @property
     def source(self) -> Source:
-        """The server as a source of lists."""
+        """The source that lists the server's tools, prompts and resources."""
         from stubwright.importers.sources import Command, Endpoint
 
         if self.url is not None:
@@ -76,7 +77,7 @@ class Destination:
         return tuple(tools)
 
     def find_aliases(self) -> Mapping[str, Alias]:
-        """Return the old names of the manifest's tools."""
+        """Return the aliases of the manifest's tools, keyed by old tool name."""
         from stubwright_runtime.mcp.aliases import Alias
 
         return {
@@ -109,10 +110,10 @@ def is_named(word: str) -> bool:
 
 
 def pop_server(words: list[str], arguments: argparse.Namespace) -> str | None:
-    """Remove and return a server at the start of the words; return None if they do not start with one.
+    """Pop a leading URL or manifest path from `words`; return None if the first word is neither.
 
     Raises:
-        UsageError: The server is not the first word.
+        UsageError: A URL or a manifest path follows another word.
     """
     if arguments.command is not None or not words:
         return None
@@ -133,8 +134,6 @@ def find_destination(
 
     Args:
         word: A URL or a manifest; None for the command after `--`, or for the project's only manifest.
-        arguments: The command line.
-        printer: Reports the errors.
         generated: True if a manifest's server will be started, which requires its package.
 
     Raises:
@@ -212,7 +211,6 @@ def _find_manifest_server(
 
 
 def _narrow(whole: Destination, toolsets: Sequence[str]) -> Destination:
-    """Return the destination, limited to tools in all these toolsets."""
     from stubwright_runtime.client.transports.connect import narrow
 
     target: Any = whole.url if whole.url is not None else whole.command
@@ -231,7 +229,7 @@ def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> No
 
 
 def describe_unlisted(destination: Destination, name: str, listed: Collection[str]) -> str | None:
-    """Describe a hidden tool with this or a similar name, and how to reveal it; return None if there is no match."""
+    """Describe a hidden tool whose name equals or resembles `name`, and how to reveal it; return None without one."""
     from stubwright.diagnostics.suggestions import find_nearest
 
     near = find_nearest(name, dict.fromkeys([*listed, *(tool.name for tool in _list_tools(destination))]))

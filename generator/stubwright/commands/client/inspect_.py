@@ -28,7 +28,7 @@ words WORD*  the server, unless a command follows; one of its entries
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `inspect` subcommand and its options."""
     inspect: CommandParser = verbs.add_parser(
         "inspect",
         _inspect,

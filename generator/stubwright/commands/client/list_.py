@@ -24,7 +24,7 @@ server SOURCE?  the server: a manifest or a URL
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `list` subcommand and its options."""
     list_: CommandParser = verbs.add_parser(
         "list",
         _list,

@@ -55,7 +55,7 @@ def find_targets(arguments: argparse.Namespace) -> Iterator[tuple[str, Target | 
 
 
 def find_source(server: Server, arguments: argparse.Namespace) -> Source:
-    """Return the source of a configured server. Raises UsageError, with a message that contains no values."""
+    """Return a configured server's source. Raises UsageError; its message omits values, which may be secret."""
     if server.command:
         started = servers.start(server.command, arguments)
         return sources.Command(started.words, {**started.environment, **server.variables})

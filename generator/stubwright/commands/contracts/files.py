@@ -32,15 +32,14 @@ def make_name(name: str) -> str:
 def report_duplicate(path: str, first: str, second: str) -> Diagnostic:
     """Return the diagnostic for two servers in one run with the same contract file."""
     message = f"this file was just written for `{first}`; `{second}` has the same name"
-    return Diagnostic("SW403", message, Place(path), "lock it separately with `-o`")
+    return Diagnostic("SW403", message, Place(path), "lock each server separately with `-o`")
 
 
 def write(path: str, text: str, location: Location | None, *, force: bool) -> tuple[Diagnostic | None, str]:
     """Write a contract unless that would overwrite other content; return the diagnostic, if any, and the file's state.
 
     Args:
-        path: The file.
-        text: Its text.
+        text: The contract's YAML.
         location: The server whose contract can be replaced; None for any server.
         force: True to replace a contract that was edited or belongs to another server.
 
@@ -60,7 +59,7 @@ def write(path: str, text: str, location: Location | None, *, force: bool) -> tu
 
 
 def _find_obstacle(path: str, existing: str, location: Location | None, *, force: bool) -> Diagnostic | None:
-    """Return the reason why a file cannot be replaced, if any."""
+    """Return the diagnostic for a file that cannot be replaced, or None if it can."""
     if not yamlwriter.is_locked(existing):
         return Diagnostic("SW403", "this file is not a contract, so it was left unchanged", Place(path), _OTHER_FILE)
     if force:

@@ -47,7 +47,7 @@ sources SOURCE*    a URL, a manifest, or a saved tools/list result (JSON)
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `lock` subcommand and its options."""
     lock: CommandParser = verbs.add_parser(
         "lock",
         _lock,
@@ -88,8 +88,6 @@ def _lock(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _WrittenContract:
-    """A written contract: its server's label and the file's state."""
-
     server: str
     state: str
 
@@ -105,7 +103,7 @@ def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
     if not targets:
         raise UsageError("specify a server: a URL, a manifest, a saved list, or a command after `--`")
     if arguments.header and len(urls) != 1:
-        what = "several would get the same secrets" if urls else "none is given"
+        what = "several servers would get the same secrets" if urls else "none is given"
         raise UsageError(f"--header and --token are for one URL; {what}")
     if logins.is_requested(arguments) and not urls:
         raise UsageError("--login and --client-credentials require a URL")
@@ -149,9 +147,7 @@ def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, 
     """Lock a server; return the exit status.
 
     Args:
-        target: The server.
-        arguments: The command line.
-        written: Collects the contracts, keyed by file.
+        written: The contracts that this run has written, keyed by file; extended with this server's.
     """
     from stubwright.importers.live import UnreachableError
 
@@ -194,6 +190,6 @@ def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[
 def _list_notes(target: Target, result: ImportResult) -> Iterator[str]:
     if result.warnings:
         word = "warning" if result.warnings == 1 else "warnings"
-        yield f"`stubwright check` has {result.warnings} {word} about the server's lists"
+        yield f"`stubwright check` reports {result.warnings} {word} about the server's lists"
     if not target.location.is_complete:
-        yield "parts of the server's location may be secret: the contract has `…` there, and `verify` needs them again"
+        yield "the contract shows `…` for parts of the location that may be secret; `verify` requires them again"

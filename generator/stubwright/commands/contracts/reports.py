@@ -24,8 +24,8 @@ class Outcome:
     """The result of verifying one contract.
 
     Attributes:
-        path: Its file.
-        server: The label of its server.
+        path: The contract's file.
+        server: The server's label.
         manifest: The manifest for the new contract; None if it is unchanged or unknown.
         difference: The changes; None if nothing changed or the changes are unknown.
         error: The reason why the changes are unknown; None if they are known.
@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """The errors with locations that prevented the comparison; empty if no document caused it."""
+        """The located errors that prevented the comparison; empty if it failed for another reason."""
         return self.error.diagnostics if isinstance(self.error, DocumentError) else ()
 
     @property

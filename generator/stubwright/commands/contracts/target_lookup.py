@@ -35,9 +35,7 @@ def find_targets(
     """Return the server for each contract, or why it cannot be reached.
 
     Args:
-        contracts: The contracts.
         url: The URL on the command line, which replaces the only contract's location; may be None.
-        arguments: The command line.
 
     Raises:
         UsageError: An option applies to no contract, or would send a secret to several servers.
@@ -85,7 +83,7 @@ def _find(
     for name in location.env:
         if name not in variables:
             raise MissingOptionError(
-                f"its server needs the variable `{name}`: set it, or pass it with --env {name}=VALUE"
+                f"its server requires the environment variable `{name}`: set it, or pass --env {name}=VALUE"
             )
     if location.command:
         words = [secrets.put_values(word, variables) for word in location.command]
@@ -96,7 +94,7 @@ def _find(
         is_obtained = name.lower() == "authorization" and (logins.is_requested(arguments) or logins.is_stored(address))
         if name.lower() not in passed and not is_obtained:
             option = "--token TOKEN" if name.lower() == "authorization" else f'--header "{name}: VALUE"'
-            raise MissingOptionError(f"its server needs the header `{name}`: pass it with {option}")
+            raise MissingOptionError(f"its server requires the header `{name}`: pass {option}")
     return _make_target(contract, logins.make_endpoint(address, headers, arguments), variables)
 
 
@@ -181,12 +179,11 @@ def _read_configuration(path: str, contracts: Sequence[Contract]) -> Mapping[str
     entries = {files.make_name(name): entry for name, entry in configurations.read(path).items()}
     entry_of = {contract.path: entries[name] for contract in contracts if (name := Path(contract.path).name) in entries}
     if not entry_of:
-        raise UsageError(f"--config: {path} has no server with the name of any of these contracts")
+        raise UsageError(f"--config: {path} has no server that is named like one of these contracts")
     return entry_of
 
 
 def _find_configured(contract: Contract, entry: Any, arguments: argparse.Namespace) -> Target:
-    """Return a server as configured in the client. Raises MissingOptionError."""
     from stubwright.commands.contracts import configurations
     from stubwright.project.clients import entries
 

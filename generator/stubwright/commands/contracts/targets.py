@@ -40,13 +40,13 @@ class Target:
     """A server or a file to create a contract from.
 
     Attributes:
-        label: Its name in messages.
-        location: Its location, for the contract.
+        label: The target's name in messages.
+        location: The location to record in the contract.
         source: The server; None for a file.
-        default_name: The name for a server that does not report one.
+        default_name: The contract's name if the server does not report one.
         secrets: The secrets sent to the server, which a contract must not contain, as (name in messages, value).
-        name: Its name in the user's configuration; may be empty.
-        file: The path of the file relative to the working folder; empty for a server.
+        name: The server's name in the user's configuration; empty without one.
+        file: The file's path relative to the working folder; empty for a server.
     """
 
     label: str
@@ -69,7 +69,7 @@ class Target:
         return _make_manifest(listed, self.default_name)
 
     def arrange(self, result: ImportResult) -> dict[str, Any]:
-        """Return the contract's manifest. Raises LeakError."""
+        """Return the contract's manifest. Raises LeakError if it contains a secret that was sent to the server."""
         from stubwright.importers.contracts import contract, secrets
 
         manifest = contract.arrange(result.manifest, self.location)
@@ -81,12 +81,11 @@ class Target:
 
 
 def from_source(source: Source, variables: Mapping[str, str], name: str = "") -> Target:
-    """Return a live server as a target.
+    """Return the target for a live server.
 
     Args:
-        source: The server.
-        variables: The user's values: environment variables for its command, and variables in its command or URL.
-        name: Its name in the user's configuration.
+        variables: The user's values: environment variables for the command, and variables in the command or URL.
+        name: The server's name in the user's configuration.
     """
     from stubwright.importers import sources
     from stubwright.importers.contracts.locations import Location
@@ -110,7 +109,7 @@ def list_secrets(source: Source, variables: Mapping[str, str]) -> tuple[tuple[st
 
 
 def from_file(path: str) -> Target:
-    """Return a manifest or a saved list as a target."""
+    """Return the target for a manifest or a saved list."""
     from stubwright.importers.contracts.locations import Location
 
     file = paths.normalize(path)
@@ -153,7 +152,7 @@ def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
         known: The contract's manifest.
 
     Raises:
-        SourceError: The file is invalid.
+        SourceError: The saved list is invalid.
     """
     from stubwright.importers import tools
     from stubwright.importers.server_listing import ServerListing
@@ -179,7 +178,7 @@ def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class CallLine:
-    """A shell command line, quoted, before and after the tool and arguments of a call."""
+    """A quoted shell command line, split where a call's tool and arguments go."""
 
     before: str = ""
     after: str = ""
@@ -189,7 +188,7 @@ class CallLine:
         return self._write("stubwright call", f"{shlex.quote(tool)} {shlex.quote(json.dumps(arguments))}")
 
     def write_replay(self, calls: Sequence[Call]) -> str:
-        """Return the `stubwright test` command line that makes calls over one connection."""
+        """Return the `stubwright test` command line that repeats the calls over one connection."""
         options = [f"--call {shlex.quote(f'{call.tool} {json.dumps(call.arguments)}')}" for call in calls]
         return self._write("stubwright test", " ".join(options))
 

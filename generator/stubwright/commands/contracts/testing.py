@@ -70,7 +70,7 @@ target TARGET?      a manifest, a contract (see `stubwright lock`), or a URL
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `test` subcommand and its options."""
     test: CommandParser = verbs.add_parser(
         "test",
         _test,
@@ -97,7 +97,7 @@ def add(verbs: Any) -> None:
 
 
 def _parse_duration(text: str) -> float:
-    """Parse a duration such as `10s`, or a number of seconds. Raises argparse.ArgumentTypeError."""
+    """Parse a duration such as `10s`; a plain number is seconds. Raises argparse.ArgumentTypeError."""
     from stubwright_runtime.values.units import parse_duration
 
     if re.fullmatch(r"[1-9][0-9]{0,6}(ms|s|m|h)", text):
@@ -106,7 +106,7 @@ def _parse_duration(text: str) -> float:
 
 
 def _parse_call(text: str) -> Call:
-    """Parse a call: a tool name, and its arguments as JSON. Raises argparse.ArgumentTypeError."""
+    """Parse a tool name followed by its arguments as JSON. Raises argparse.ArgumentTypeError."""
     import argparse
 
     from stubwright.contract_tests.probes import Call
@@ -122,12 +122,10 @@ def _parse_call(text: str) -> Call:
 
 
 def _parse_rate(text: str) -> float:
-    """Parse a positive number. Raises argparse.ArgumentTypeError."""
     return servers.parse_positive(text, "a number of calls per second, such as 5 or 0.5")
 
 
 def _parse_count(text: str) -> int:
-    """Parse a positive integer. Raises argparse.ArgumentTypeError."""
     from stubwright_runtime.server import main
 
     return main.parse_positive_number(text)
@@ -135,7 +133,7 @@ def _parse_count(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A server to test: its label, source and command line, and the destination for a manifest's server."""
+    """A server to test; only a manifest's server has a `destination`."""
 
     label: str
     source: Source
@@ -163,8 +161,6 @@ class _Subject:
 
 @dataclass(frozen=True, slots=True)
 class _TestRun:
-    """A server's report, and a note on tools hidden from this caller."""
-
     label: str
     line: CallLine
     report: Report
@@ -173,8 +169,6 @@ class _TestRun:
 
 @dataclass(frozen=True, slots=True)
 class _SkippedServer:
-    """A server that was not tested, and the reason."""
-
     label: str
     problem: SourceError
 
@@ -261,7 +255,6 @@ def _is_contract(path: str) -> bool:
 
 
 def _find_target(path: str, arguments: argparse.Namespace) -> Target:
-    """Return a contract's server. Raises UsageError and SourceError."""
     from stubwright.commands.contracts import target_lookup
     from stubwright.importers.contracts import contract
     from stubwright.project.files import disk
@@ -370,7 +363,6 @@ def _to_value(tested: _TestRun | _SkippedServer) -> Mapping[str, Any]:
 
 
 def _write_junit(tested: Sequence[_TestRun | _SkippedServer], arguments: argparse.Namespace) -> bool:
-    """Write the JUnit report; return whether that succeeded."""
     from stubwright.contract_tests import junit
     from stubwright.project.files import disk
 

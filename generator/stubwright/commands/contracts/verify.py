@@ -52,7 +52,7 @@ contracts CONTRACT*  contracts from `stubwright lock` (default: {_FOLDER}/*.yaml
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `verify` subcommand and its options."""
     verify: CommandParser = verbs.add_parser(
         "verify",
         _verify,
@@ -107,7 +107,6 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _refuse(wrong: Sequence[Outcome], arguments: argparse.Namespace) -> int:
-    """Print the errors in contracts; return the exit status."""
     from stubwright.commands.contracts import reports
 
     has_document = arguments.format in ("md", "sarif")
@@ -144,7 +143,6 @@ def _find_files(named: Sequence[str]) -> Sequence[str]:
 
 
 def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argparse.Namespace) -> None:
-    """Raise UsageError if an option cannot be combined with `--against`."""
     if len(files) != 1:
         raise UsageError("--against compares one contract: specify it")
     if urls or arguments.command is not None or arguments.header or arguments.env or arguments.config is not None:
@@ -178,8 +176,6 @@ def _read_contracts(files: Sequence[str]) -> tuple[list[Contract], list[Outcome]
 
 @dataclass(frozen=True, slots=True)
 class _ServerLists:
-    """A server's current lists as a contract's manifest, with notes on the import."""
-
     label: str
     manifest: Mapping[str, Any]
     result: ImportResult
@@ -220,7 +216,6 @@ def _arrange(target: Target, answer: ServerListing | None, arguments: argparse.N
 
 
 def _compare(contract: Contract, listing: _ServerLists | SourceError, arguments: argparse.Namespace) -> Outcome:
-    """Compare a contract with the current lists of its server."""
     from stubwright.commands.contracts.reports import Outcome
     from stubwright.commands.contracts.target_lookup import MissingOptionError
     from stubwright.commands.shared import comparison
@@ -250,7 +245,7 @@ def _compare(contract: Contract, listing: _ServerLists | SourceError, arguments:
 
 
 def _update(outcome: Outcome, arguments: argparse.Namespace) -> Outcome:
-    """Write the contract for the current lists if it changed; return the outcome with the write's status."""
+    """Relock a changed contract; return the outcome with the exit status of the write."""
     from stubwright.commands.contracts import files
     from stubwright.compile.syntax import yamlwriter
 

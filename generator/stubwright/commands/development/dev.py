@@ -46,7 +46,7 @@ _OPTIONS: Final = f"""
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `dev` subcommand and its options."""
     dev = verbs.add_parser("dev", help="generate and serve a manifest; restart on each save, until interrupted")
     server_lookup.add_options(dev)
     declare(dev, _OPTIONS, http={"default": _ADDRESS})
@@ -151,7 +151,7 @@ def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) 
 def _serve_once(
     arguments: argparse.Namespace, serving: ServerSupervisor, reporter: Reporter, patience: Patience
 ) -> ir.Manifest | None:
-    """Generate and start the new server; return None if this fails. Raises UsageError and StaleError."""
+    """Generate a package and start its server; return None if this fails. Raises UsageError and StaleError."""
     from stubwright.project import launch
     from stubwright.serving import processes
 
@@ -194,7 +194,6 @@ def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Ru
 def _announce(
     arguments: argparse.Namespace, manifest: ir.Manifest, serving: ServerSupervisor, workbench: Workbench | None
 ) -> None:
-    """Print how to reach the server from a browser and from clients."""
     from stubwright.project.clients import configuration
 
     path = arguments.manifests[0]
@@ -216,7 +215,7 @@ def _list_debug_options(arguments: argparse.Namespace) -> tuple[str, ...]:
 
     if arguments.debug_port is None:
         if arguments.debug_wait:
-            raise UsageError("--debug-wait needs --debug-port, such as --debug-port 5678")
+            raise UsageError("--debug-wait requires --debug-port, such as --debug-port 5678")
         return ()
     try:
         port = main.parse_port(arguments.debug_port)
@@ -226,12 +225,11 @@ def _list_debug_options(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _find_npx() -> str:
-    """Return the path of npx, which runs the Inspector. Raises UsageError if it is missing."""
     import shutil
 
     npx = shutil.which("npx")
     if npx is None:
-        raise UsageError("--inspector needs npx, which is not on the PATH; it comes with Node.js: https://nodejs.org")
+        raise UsageError("--inspector requires npx, which is not on the PATH; install Node.js: https://nodejs.org")
     return npx
 
 

@@ -1,4 +1,4 @@
-"""Access tokens for a `dev` run, which `--scope` requires from callers."""
+"""Access tokens for `dev --scope`, whose server rejects all other callers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> Non
 
 
 def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None:
-    """If the manifest requires tokens, print one from this run, or instructions."""
+    """If the manifest requires tokens, print a token from this run, or the option that issues tokens."""
     auth: Any = manifest.document.get("auth")
     if not auth:
         return

@@ -82,8 +82,9 @@ class Reporter:
         write_err(f"stubwright: {text}")
 
     def report_served(self, saved: Version, manifest: ir.Manifest, url: str) -> None:
-        """Report that the saved version is served, with its cost, and render its page. The changes are reported
-        later.
+        """Report that the saved version is served and what its tool list costs, and render its page.
+
+        The changes are reported later.
         """
         from stubwright.compile.audience import costs
 
@@ -109,7 +110,7 @@ class Reporter:
         content.journal.add("saved", digest=html.digest)
 
     def _compare(self, save: int, saved: Version) -> None:
-        """Report the changes in a saved version unless a later one is already served."""
+        """Report the changes in a saved version, unless a later version is already served."""
         difference = _find_difference(saved)
         if save != self._save:
             return

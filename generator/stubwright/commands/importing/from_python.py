@@ -67,7 +67,7 @@ def parse(text: str | None, arguments: argparse.Namespace) -> Source:
 
 
 def find_python(folder: Path, variables: Mapping[str, str]) -> str:
-    """Return the interpreter of the active environment or the one nearest to `folder`, or else this interpreter."""
+    """Return the interpreter of the active environment or the one nearest to `folder`; by default, this interpreter."""
     environments = [*([Path(variables["VIRTUAL_ENV"])] if variables.get("VIRTUAL_ENV") else [])]
     environments += [each / ".venv" for each in (folder, *folder.parents)]
     name = "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
@@ -92,7 +92,7 @@ def agree(source: Source, *, yes: bool) -> bool:
 
 
 def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:
-    """Run the file and return its manifest and its facts for the new project. Raises SourceError."""
+    """Run the file; return its manifest, and the facts about the old server for the new project. Raises SourceError."""
     from stubwright.importers import servers
     from stubwright.importers.python import migration
 

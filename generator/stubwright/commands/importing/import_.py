@@ -51,7 +51,7 @@ url URL?    a Streamable HTTP endpoint
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `import` subcommand and its options."""
     imports = verbs.add_parser("import", help="create a manifest from an existing server or API")
     kinds = imports.add_subparsers(title="the source to import", metavar="KIND", required=True)
     live = kinds.add_parser(
@@ -122,7 +122,6 @@ def has_selection(arguments: argparse.Namespace) -> bool:
 
 
 def _list_selected(arguments: argparse.Namespace) -> list[str]:
-    """Return the `add_selection` options that are set, as command-line words."""
     words: list[str] = []
     for option in ("--include", "--exclude", "--rename", "--media-type"):
         for value in getattr(arguments, option[2:].replace("-", "_")):
@@ -291,7 +290,6 @@ def _import(
     Args:
         label: The source's name in messages.
         make: Reads the source.
-        arguments: The command line.
         who: The kind of source, such as "the file".
         bounded: Returns a context that enforces the time limit.
         command: The import command, for the file's header.
@@ -320,7 +318,7 @@ def _import(
     notes = [*result.all_notes]
     if result.warnings:
         word = "warning" if result.warnings == 1 else "warnings"
-        notes.append(f"`stubwright check` has {result.warnings} {word} about the contents of {who}")
+        notes.append(f"`stubwright check` reports {result.warnings} {word} about the contents of {who}")
     print_import(result.summary, notes)
     return 0
 

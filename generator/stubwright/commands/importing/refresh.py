@@ -34,15 +34,13 @@ manifests MANIFEST*  manifests with imported files to refresh (default: from [to
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `refresh` subcommand and its options."""
     refresh = verbs.add_parser("refresh", _refresh, help="repeat imports, and show the changes")
     declare(refresh, _OPTIONS, manifests=paths.normalize)
 
 
 @dataclass(frozen=True, slots=True)
 class _ImportedFile:
-    """An imported file: its path, its text, and the command at its top."""
-
     path: str
     text: str
     command: str
@@ -112,7 +110,6 @@ def _find_manifests(arguments: argparse.Namespace) -> Sequence[str]:
 
 
 def _read(entry: str, printer: Printer) -> Mapping[str, Document]:
-    """Return a manifest and the files that it includes, by path."""
     from stubwright.compile import source
     from stubwright.project.files import disk
 
@@ -163,7 +160,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parse(command: str) -> argparse.Namespace:
-    """Parse the command in a file's first lines."""
     parser = _Parser(add_help=False)
     import_.add(parser.add_subparsers(required=True))
     try:
@@ -183,7 +179,7 @@ def _parse(command: str) -> argparse.Namespace:
 
 
 def _find_folder(path: str, output: str | None) -> Path:
-    """Return the working folder of the command, because its `-o` is relative."""
+    """Return the folder that the recorded command ran in, derived from its relative `-o`."""
     file = Path(path).resolve()
     parts = Path(output or "").parts
     if not parts or file.parts[-len(parts) :] != parts:

@@ -47,7 +47,7 @@ url URL?           an MCP endpoint; clients connect to the --http address instea
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `record` subcommand and its options."""
     record: CommandParser = verbs.add_parser(
         "record",
         _record,
@@ -199,7 +199,6 @@ def _report_unwritable(path: str, error: OSError) -> None:
 
 
 def _find_status(recorder: Recorder, status: int, path: str) -> int:
-    """Return a run's exit status; report an incomplete recording."""
     if recorder.failure is None:
         return status
     write_err(to_one_line(f"stubwright: {path} is incomplete: {explain(recorder.failure)}"))

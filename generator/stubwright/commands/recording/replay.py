@@ -27,7 +27,7 @@ file FILE         a recording from `stubwright record`
 
 
 def add(verbs: Any) -> None:
-    """Add the command's parser."""
+    """Register the `replay` subcommand and its options."""
     replay = verbs.add_parser("replay", _replay, help="serve the responses in a recording")
     serving.add_options(replay)
     declare(replay, _OPTIONS, file=paths.normalize, mock=paths.normalize)
@@ -78,7 +78,6 @@ def _fail(problem: str) -> int:
 
 
 def _make_manifest(conversation: Conversation) -> ir.Manifest:
-    """Return the recorded server's manifest. Raises SourceError if the recording is empty or invalid."""
     from stubwright.importers.document_reader import SourceError
     from stubwright.recording import replay
 

@@ -27,11 +27,11 @@ class Version:
     """The old or the new version of a manifest.
 
     Attributes:
-        name: Its name in messages.
+        name: The version's name in messages.
         manifest: The manifest; None if it is invalid.
-        documents: Its documents.
-        diagnostics: Its diagnostics.
-        entry: The path of its entry file.
+        documents: The source documents that diagnostics refer to.
+        diagnostics: The compiler's diagnostics.
+        entry: The entry file's path.
         is_listed: True if the manifest comes from a server's lists or a contract, which describe only the wire format.
         is_sorted: True if its entries are not in the server's order.
         notes: Notes on importing a saved list.
@@ -48,7 +48,7 @@ class Version:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The value of the entry file."""
+        """The parsed entry file."""
         document = self.documents.get(self.entry)
         return document.value if document is not None and isinstance(document.value, dict) else {}
 
@@ -145,7 +145,7 @@ def is_revision(given: str) -> bool:
 
 
 def read(given: str, other: str) -> Version:
-    """Read the version given by an argument.
+    """Read the version that a command-line argument names.
 
     Args:
         given: A path, `git:REV`, `git:REV:PATH`, or the URL of a live server.
@@ -185,14 +185,14 @@ def list_live(source: Source) -> Version:
 
 
 def with_texts(path: str, texts: Mapping[str, str]) -> Version:
-    """Return a manifest on disk with the contents of some files replaced; these are keyed by path."""
+    """Return a version of a manifest on disk in which `texts`, keyed by path, replace the contents of some files."""
     from stubwright.project.files import disk
 
     return _compile(f"{path}, refreshed", path, _OverlayReader(disk.Disk(), texts))
 
 
 def make_version(name: str, value: Mapping[str, Any]) -> Version:
-    """Return the version for a manifest without a file."""
+    """Return the version for a manifest value that has no file."""
     return _compile(name, "server.json", _InMemoryFile("server.json", json.dumps(value, indent=2).encode()))
 
 
@@ -223,7 +223,7 @@ def _read_revision(given: str, other: str) -> Version:
 
 
 def _rename_files(version: Version, revision: str, find_path: Callable[[str], str]) -> Version:
-    """Return a version whose documents and diagnostics call its files `git:REV:PATH`."""
+    """Return a copy of `version` whose documents and diagnostics name its files `git:REV:PATH`."""
 
     def name_file(path: str) -> str:
         return f"{revision}:{find_path(path)}"
@@ -243,7 +243,6 @@ def _rename_files(version: Version, revision: str, find_path: Callable[[str], st
 
 
 def _read_file(name: str, path: str, reader: Reader) -> Version:
-    """Return a manifest, a contract, or the manifest for a saved tool list."""
     from stubwright.compile.syntax import yamlwriter
 
     if path.lower().endswith(".json"):
@@ -259,9 +258,7 @@ def _read_file(name: str, path: str, reader: Reader) -> Version:
 
 
 def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
-    """Return the manifest for a saved tool list, adding `notes` on its import; return None if the file is not a
-    list.
-    """
+    """Convert a saved tool list to a manifest and extend `notes`; return None if the file is not a list."""
     from stubwright.compile.structure import list_manifest_keys
     from stubwright.importers import tools
 
@@ -280,8 +277,6 @@ def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class _OverlayReader:
-    """Reads files, with the contents of some replaced."""
-
     beneath: Reader
     texts: Mapping[str, str]
 
@@ -297,8 +292,6 @@ class _OverlayReader:
 
 @dataclass(frozen=True, slots=True)
 class _InMemoryFile:
-    """Reads one file from memory."""
-
     path: str
     data: bytes
 

@@ -115,7 +115,7 @@ def explain(error: OSError) -> str:
 
 
 def write_out(text: str) -> None:
-    """Write a command's result to standard output, in whole lines."""
+    """Write a command's result to standard output, unchanged except for control characters."""
     print(replace_controls(text), end="")
 
 
@@ -153,14 +153,13 @@ def confirm(question: str) -> bool:
 
 
 def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
-    """Write the text of `make`, with colors on a terminal; it must escape untrusted text."""
+    """Write what `make(use_colors)` returns, with colors on a terminal. `make` must escape untrusted text."""
     is_automatic = _has_escapes(stream) and not os.environ.get("NO_COLOR")
     is_colored = is_automatic if STYLE.color == "auto" else STYLE.color == "always"
     print(make(is_colored), end="", file=stream)
 
 
 def _has_escapes(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal that supports escape sequences."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -364,7 +363,7 @@ class Printer:
         self.add([Diagnostic("SW407", "a run that was writing here was killed before it finished", at, _GENERATE)])
 
     def close(self) -> int:
-        """Print the diagnostics and return the exit status."""
+        """Print the collected diagnostics and return the exit status."""
         if self._diagnostics or self._style == "json":
             from stubwright.diagnostics import Span, printers
             from stubwright.project import config
@@ -386,7 +385,7 @@ class Printer:
 
 
 def _list_files(lock: Lock) -> Mapping[str, Mapping[str, frozenset[str]]]:
-    """Return the files of each manifest, with their digests."""
+    """Return each manifest's files with their digests, keyed by manifest and file."""
     return {name: entry.files for name, entry in lock.manifests.items()}
 
 

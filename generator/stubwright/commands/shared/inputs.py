@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A command's input.
+    """The manifests that a command works on, and their project.
 
     Attributes:
-        manifests: The paths of the manifests.
+        manifests: The manifests' paths.
         target: The target for their packages.
         whole: True if these are all of the project's manifests.
         project: The project, if found.

@@ -46,7 +46,7 @@ def is_requested(arguments: argparse.Namespace) -> bool:
 def check_shared(arguments: argparse.Namespace, count: int) -> None:
     """Raise UsageError unless client credentials would be sent to exactly one server."""
     if count != 1 and (getattr(arguments, "client_credentials", False) or getattr(arguments, "client_id", None)):
-        what = "several would get the same secrets" if count else "none is given"
+        what = "several servers would get the same secrets" if count else "none is given"
         raise UsageError(f"--client-credentials and --client-id are for one URL; {what}")
 
 
@@ -112,7 +112,6 @@ def is_stored(url: str) -> bool:
 
 
 def _find_credentials(url: str, arguments: argparse.Namespace) -> Authorization:
-    """Return the authorization with credentials from the environment. Raises UsageError if they are missing."""
     from stubwright.login.authorization import ClientCredentials
 
     if arguments.client_id is not None:

@@ -143,8 +143,6 @@ def _explain(parser: argparse.ArgumentParser, message: str) -> str:
 
 
 class _Parser(Protocol):
-    """A parser or an option group."""
-
     def add_argument(self, *names: str, **settings: Any) -> argparse.Action: ...
 
 

@@ -35,8 +35,6 @@ def find_server(work: Run, printer: Printer, *, starts: bool = True) -> ir.Manif
     """Return the manifest of a run's server, or None after reporting an invalid manifest.
 
     Args:
-        work: The run.
-        printer: Reports the errors.
         starts: False if the server is only listed or mocked, so that `emit` may omit it.
 
     Raises:

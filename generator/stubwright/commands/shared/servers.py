@@ -41,7 +41,7 @@ def add_reaching(parser: CommandParser, only_after: str | None = None) -> None:
 
 
 def _parse_token(text: str) -> str:
-    """Return a token's header. Raises argparse.ArgumentTypeError."""
+    """Return the `Authorization` header for a bearer token. Raises argparse.ArgumentTypeError."""
     if not text.strip():
         raise argparse.ArgumentTypeError("the token is empty")
     return f"Authorization: Bearer {text}"
@@ -68,7 +68,6 @@ def add_limits(parser: argparse.ArgumentParser, timeout: str) -> None:
     """Add the options that limit how long and how much a server can send.
 
     Args:
-        parser: The parser of the command.
         timeout: The help text for `--timeout`, without its default.
     """
     declare(
@@ -88,7 +87,6 @@ def find_limits(arguments: argparse.Namespace, source: Source | None = None) -> 
     """Return the limits on the command line.
 
     Args:
-        arguments: The command line.
         source: The server, because only commands get time to start; None if there are several servers.
     """
     from stubwright.importers import limits
@@ -213,7 +211,6 @@ def parse_positive(text: str, described: str) -> float:
     """Parse a positive number below a million.
 
     Args:
-        text: The text to parse.
         described: The expected value, for the message.
 
     Raises:

@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def list_options(arguments: argparse.Namespace) -> list[str]:
-    """Return the server's arguments: its address and toolset. Raises UsageError if the address is invalid."""
+    """Return the server's command-line arguments: address and toolset. Raises UsageError if the address is invalid."""
     if arguments.http is not None:
         parse_address("--http", arguments.http)
     given = (("--http", arguments.http), ("--toolset", arguments.toolset))
@@ -46,7 +46,7 @@ def parse_address(option: str, text: str) -> tuple[str, int]:
 
 
 def read_manifest(path: str) -> ir.Manifest | None:
-    """Return a manifest, or None if it is invalid. Reports errors and warnings."""
+    """Read a manifest and report its diagnostics; return None if it is invalid."""
     from stubwright.compile import pipeline
     from stubwright.project.files.disk import Disk
 

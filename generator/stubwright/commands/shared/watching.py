@@ -52,7 +52,7 @@ class Pattern:
             yield from (path for path in self.base.glob("/".join(self.parts[:count])) if path.is_dir())
 
     def find_files(self) -> Iterator[Path]:
-        """Return the files that match."""
+        """Yield the existing files that match."""
         return (path for path in self.base.glob("/".join(self.parts)) if path.is_file())
 
     def may_find(self, path: Path) -> bool:
@@ -62,14 +62,14 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files that runs read, existing or not. `is_whole` is false if a broken file could include others."""
+    """The files that runs read, existing or not. `is_whole` is false if an invalid file may include further files."""
 
     files: frozenset[Path]
     patterns: frozenset[Pattern]
     is_whole: bool = True
 
     def add_previous(self, previous: Inputs) -> Inputs:
-        """Add the previous inputs if the current ones are incomplete."""
+        """Return the current inputs, combined with the previous ones if a file is invalid and may include others."""
         if self.is_whole:
             return self
         return Inputs(self.files | previous.files, self.patterns | previous.patterns, is_whole=False)
@@ -102,7 +102,6 @@ def find_inputs(work: Run, *, imported: bool = False) -> Inputs:
     """Return the files that a run reads; the run itself reports errors in them.
 
     Args:
-        work: The run.
         imported: True to include the project's modules that handwritten modules import.
     """
     from stubwright import diagnostics
