@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HandlerMethod:
-    """A handler method: its action, its primitive on the wire, its name, and, for a tool, its result class."""
+    """A handler method that a package requires.
+
+    Attributes:
+        role: What the method does: call a tool, read a resource, get a prompt, or complete an argument.
+        key: The primitive's wire name or URI.
+        name: The method's Python name.
+        result: The tool's result class; None without an output schema, and for other primitives.
+    """
 
     role: MethodRole
     key: str
@@ -26,7 +33,7 @@ class HandlerMethod:
 
 
 def list_required_methods(document: Mapping[str, Json]) -> Iterator[HandlerMethod]:
-    """Yield a package's handler methods."""
+    """Yield the handler methods that the package of this `manifest.json` requires."""
     for section in (vocabulary.TOOLS, *vocabulary.PRIMITIVES):
         for entry in document.get(section.name) or ():
             extension, key = entry.get("stubwright") or {}, entry.get(section.key, "")

@@ -1,6 +1,6 @@
 """Describes a package's Python code before it is generated: classes, fields, methods and parameters.
 
-Pages are rendered from this description. Other code reads it instead of generated text.
+Pages are rendered from this description, and other modules read it instead of parsing generated code.
 """
 
 from __future__ import annotations
@@ -39,9 +39,12 @@ MethodRole: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type: its source, its alternatives, and its names except builtins.
+    """A Python type.
 
-    `choices` contains each `Literal` value separately. A type that is not a union is its own only choice.
+    Attributes:
+        text: The source.
+        choices: The alternatives, with each `Literal` value separate; only the type itself if it is not a union.
+        names: The names in the type, except builtins.
     """
 
     text: Code
@@ -50,7 +53,7 @@ class Type:
 
 
 def make_plain(name: Name) -> Type:
-    """Return a class as a type."""
+    """Return the type that consists of only a class name."""
     return Type(name, (name,), frozenset({name}))
 
 
@@ -88,7 +91,13 @@ def _qualify(kind: Type) -> Type:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A class's field: its property, attribute, type, and the source after `=`."""
+    """A field of a model class.
+
+    Attributes:
+        wire: The property's name.
+        name: The attribute's name.
+        default: The source after `=`.
+    """
 
     wire: str
     name: Name
@@ -101,10 +110,13 @@ class Field:
 class Class:
     """A model class.
 
-    Identical schemas share a class, which then has several `roles`. `is_root` is true if its instances represent the
-    whole value, not part of it. `base` is its base class or, with `is_alias`, the class that it is another name for.
-    `fields` are its own fields, `inherited` the rest, if known. `values` is a mapping's type for values under other
-    keys.
+    Attributes:
+        roles: What the class represents; several if identical schemas share the class.
+        is_root: True if an instance represents the whole value, not part of it.
+        fields: The fields that the class declares itself.
+        base: The base class or, with `is_alias`, the class that this class is another name for.
+        inherited: The base class's fields, if known.
+        values: The type of a mapping's values under undeclared keys.
     """
 
     name: Name
@@ -119,13 +131,18 @@ class Class:
 
     @property
     def all_fields(self) -> tuple[Field, ...]:
-        """All fields, inherited ones first."""
+        """The inherited fields, then the class's own."""
         return (*self.inherited, *self.fields)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedType:
-    """A shared enumeration's or scalar's type: its name, its definition, and the tuple of its values."""
+    """The type of a shared enumeration or scalar.
+
+    Attributes:
+        values: The name of the tuple of an enumeration's values.
+        type: The type's definition.
+    """
 
     name: Name
     values: Name | None
@@ -134,7 +151,7 @@ class NamedType:
 
     @property
     def names(self) -> tuple[Name, ...]:
-        """The names that its module defines."""
+        """The names that the type's module defines."""
         return (self.name,) if self.values is None else (self.name, self.values)
 
 
@@ -142,8 +159,9 @@ class NamedType:
 class Argument:
     """An argument of a tool, prompt or template, as a parameter of the client method.
 
-    `type` includes `None` if `null` can be sent. `default` is the schema's default, if any, as Python source. The
-    server applies it.
+    Attributes:
+        type: The type; includes `None` if `null` can be sent.
+        default: The schema's default as Python source, if any. The server applies it.
     """
 
     wire: str
@@ -157,9 +175,13 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A method's parameter: its name, the type of its values, and the source after `=`.
+    """A method's parameter.
 
-    `can_be_omitted` is true if requests can omit it. `wire` is its name in requests if it is sent as an argument.
+    Attributes:
+        given: The type of its values.
+        default: The source after `=`.
+        can_be_omitted: True if requests can omit the argument.
+        wire: The argument's name in requests; empty if the parameter is not sent as an argument.
     """
 
     name: Name
@@ -179,7 +201,7 @@ class Parameter:
 
     @property
     def source(self) -> Code:
-        """Its source in a signature."""
+        """The parameter's source in a signature."""
         if self.default is None:
             return fill("{}: {}", self.name, self.type.text)
         return fill("{}: {} = {}", self.name, self.type.text, self.default)
@@ -187,10 +209,13 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class HandlerMethod:
-    """A method of the handler interface, for the tool, resource or prompt with the wire name `key`.
+    """A method of the handler interface.
 
-    `parameters` are the arguments, if any, then the context. `wrapper` is the generic type around its `result`. `names`
-    are the primitive's Python names.
+    Attributes:
+        key: The wire name or URI of the tool, resource or prompt.
+        names: The primitive's Python names.
+        parameters: The arguments, if any, then the context.
+        wrapper: The generic type around `result`.
     """
 
     role: MethodRole
@@ -206,7 +231,7 @@ class HandlerMethod:
 
     @property
     def context(self) -> Parameter:
-        """The context parameter."""
+        """The parameter that receives the context."""
         return self.parameters[-1]
 
     @property
@@ -224,11 +249,17 @@ class HandlerMethod:
 class ClientMethod:
     """A client method, which calls the base class's method `call` with `arguments`.
 
-    An argument that is itself a list contains dictionary entries. `by_name` is true if the parameters are keyword-only,
-    `gives_model` if the method returns a model, `gives_content` if it returns a result's content, `gives_pages` if it
-    returns one page of several, `gives_response` if it is in the responses class and returns a response, and
-    `gives_task` if it is in the tasks class and returns a task. `page_items` contains the attribute for a page's items,
-    unless it is the `items` of an imported API, and the decorator's type, which needs `page_names`.
+    Attributes:
+        by_name: True if the parameters are keyword-only.
+        arguments: Expressions. A tuple contains dictionary entries.
+        gives_model: True if the method returns a model.
+        gives_content: True if it returns a result's content.
+        gives_pages: True if it returns one page of several.
+        page_items: The attribute for a page's items, unless it is the `items` of an imported API, and the decorator's
+            type.
+        page_names: The names in the decorator's type.
+        gives_response: True if the method is in the responses class and returns a response.
+        gives_task: True if the method is in the tasks class and returns a task.
     """
 
     role: MethodRole
@@ -251,7 +282,7 @@ class ClientMethod:
 
     @property
     def annotation(self) -> Code:
-        """The return type in its own module, which does not import models for it."""
+        """The return type in the primitive's own module, which does not import models for it."""
         given = self.returns.text
         if self.gives_model or self.gives_content:
             given = fill("{}.{}", Name("_models" if self.gives_model else "_runtime"), given)
@@ -261,13 +292,13 @@ class ClientMethod:
 
     @property
     def signature(self) -> tuple[Code, ...]:
-        """The parameters, including `self`."""
+        """The parameters' source, including `self`."""
         named = (fill("*"),) if self.by_name and self.parameters else ()
         return (fill("self"), *named, *(parameter.source for parameter in self.parameters))
 
     @property
     def source(self) -> tuple[Code, ...]:
-        """The signature in the client module, where type hints resolve at run time: models are `_models.Name`."""
+        """The parameters in the client module, where type hints resolve at run time: models are `_models.Name`."""
         named = (fill("*"),) if self.by_name and self.parameters else ()
         parameters = [replace(each, given=_qualify(each.given)).source for each in self.parameters]
         return (fill("self"), *named, *parameters)
@@ -282,7 +313,7 @@ class ClientMethod:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A package's surface."""
+    """Everything that a package's users can name: handler methods, client methods, classes and named types."""
 
     handlers: tuple[HandlerMethod, ...]
     client: tuple[ClientMethod, ...]
@@ -291,7 +322,7 @@ class Surface:
 
 
 def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
-    """Add to each class the fields that it inherits from another."""
+    """Add to each class the fields that it inherits from another class."""
     by_name = {each.name: each for each in classes}
 
     def describe_inherited(cls: Class) -> tuple[Field, ...]:
@@ -334,7 +365,7 @@ def _primitives(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
 
 
 def list_handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
-    """Return the methods that handlers must implement: for tools, then for other primitives, then for completions."""
+    """Return the methods that handlers must implement: tools first, then other primitives, then completions."""
     primitives = _primitives(manifest)
     return (
         *(_tool_handler(tool) for tool in manifest.tools),
@@ -365,7 +396,7 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
 
 
 def _input(tool: ir.Tool) -> Type:
-    """Return a tool's arguments type, including shared classes that it extends or equals."""
+    """Return the type of a tool's arguments class; `choices` also has the shared classes that it extends or aliases."""
     kind = make_plain(naming.name_input_class(tool.names))
     others = (naming.name_shared_class(naming.name_shared(name)) for name in tool.input.extended)
     return replace(kind, choices=(*kind.choices, *others))
@@ -419,10 +450,9 @@ def describe_tool_method(
     """Return the client method for a tool.
 
     Args:
-        tool: The tool.
-        parameters: The parameters from its models.
-        extra: The type of additional arguments that its schema allows, or None if it allows none.
-        classes: Its model classes, and possibly more.
+        parameters: The parameters from the tool's models.
+        extra: The type of additional arguments, or None if the schema forbids them.
+        classes: The tool's model classes; others are ignored.
     """
     output = naming.name_output_class(tool.names) if tool.output is not None else None
     parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
@@ -466,7 +496,7 @@ def describe_tool_method(
 
 
 def _cursor(tool: ir.Tool, taken: Collection[Name]) -> Argument:
-    """Return the argument for a page's position, which handlers do not receive."""
+    """Return the argument for a page's cursor, which handlers do not receive."""
     schema = tool.sent.wire["properties"][vocabulary.CURSOR]
     name = naming.find_free(Name(vocabulary.CURSOR), taken)
     return Argument(vocabulary.CURSOR, name, STR, False, False, schema["description"], None)

@@ -1,12 +1,12 @@
 """Plans the classes for a schema: their names and fields.
 
-The only Python source here is for values and their types.
+The only Python source in a plan is for values and their types.
 
 A class is named after its schema's location: the property `place` of `GetWeatherInput` becomes `GetWeatherInputPlace`,
 whether the property contains the object, a list of objects, or one of several. A schema in `$defs` is named after the
-tool and its own name. On a collision, classes use longer names if available, which spell out lists, tuple positions,
-values and alternatives. If that is not enough, the name ends in a digest of the location. A name thus never depends on
-the order of its neighbors.
+tool and its own name. If two classes collide, they get longer names that spell out lists, tuple positions, values and
+alternatives. If the longest names collide too, they end in a digest of the location. A class's name thus never depends
+on the order of its neighbors.
 """
 
 from __future__ import annotations
@@ -56,12 +56,18 @@ Form: TypeAlias = Literal["plain", "absent", "nullable"]
 
 @dataclass(frozen=True, slots=True)
 class FieldPlan:
-    """A field: its property, attribute, type (as a schema) and default.
+    """A field of a class.
 
-    `default` is the default value and `source` the schema's own default, both as Python source. With `is_made`, a
-    factory creates a default for each instance. With `is_copied`, pydantic copies a list or mapping for each instance.
-    With `is_cast`, type checkers need a cast to the field's type. `given` contains the schema's own default as JSON, if
-    any.
+    Attributes:
+        wire: The property's name.
+        name: The attribute's name.
+        schema: The type, as a schema.
+        default: The default value as Python source.
+        source: The default in the manifest's schema as Python source.
+        is_made: True if a factory creates the default for each instance.
+        is_copied: True if pydantic copies the default, a list or mapping, for each instance.
+        is_cast: True if type checkers need a cast from the default to the field's type.
+        given: The default in the manifest's schema as JSON; empty if there is none.
     """
 
     wire: str
@@ -81,13 +87,18 @@ class FieldPlan:
 
 @dataclass(frozen=True, slots=True)
 class ClassPlan:
-    """A class for an object, with its fields, or for another value, with its type as a schema in `root`.
+    """A class for an object, with its fields, or for another value, with its type in `root`.
 
-    `roles` are the roles of its documents. `is_root` is true if it represents a whole document. `redacted` contains the
-    wire names of properties that are never shown. `shared` is a shared schema's class: with `is_alias`, this class is
-    another name for it, otherwise it is the base class, and `fields` are only the new ones. `needed` are inherited
-    properties that only this class requires. `values` is the type, as a schema, of a mapping's values under other keys.
-    `is_open` is true if the schema itself allows any other keys.
+    Attributes:
+        roles: The roles of the documents that use the class.
+        is_root: True if the class represents a whole document.
+        root: The type of a value that is not an object, as a schema.
+        redacted: The wire names of properties that are never shown.
+        shared: A shared schema's class, which this class extends with `fields`.
+        is_alias: True if this class is another name for `shared`, instead of extending it.
+        needed: Inherited properties that are optional in `shared` but required here.
+        values: The type of a mapping's values under undeclared keys, as a schema.
+        is_open: True if the schema explicitly allows any undeclared key.
     """
 
     name: Name
@@ -109,8 +120,10 @@ class ClassPlan:
 class ModelDocument:
     """A document, its root class, and its role.
 
-    `title` describes it in the class's docstring. `redacted` contains the paths to values that only the handler may
-    see. `stem` is the class prefix for its `$defs`, if different from the module's.
+    Attributes:
+        title: Describes the document in its root class's docstring.
+        redacted: The paths to values that only the handler may see.
+        stem: The class prefix for the document's `$defs`, if different from the module's.
     """
 
     document: Document
@@ -125,9 +138,12 @@ class ModelDocument:
 class ImportedType:
     """A shared schema's class in another module, or the type of a shared enumeration or scalar.
 
-    `members` are an enumeration's values, including `null`, and `scalars` a scalar's alternatives. With `is_exact`, a
-    string with a format always has the format's type. `parameters` are the class's fields as arguments, if it is a
-    tool's input. `variants` are the classes of a named union's objects.
+    Attributes:
+        members: An enumeration's values, including `null`.
+        scalars: A scalar's alternatives.
+        is_exact: True if a string with a format always has the format's Python type.
+        parameters: The fields of a tool's arguments class, as parameters of the client method.
+        variants: The classes of a named union's objects.
     """
 
     name: Name
@@ -140,7 +156,7 @@ class ImportedType:
 
     @property
     def is_type(self) -> bool:
-        """Return whether this is a type rather than a class."""
+        """Return whether this is an enumeration's or a scalar's type, which has no class."""
         return bool(self.members or self.scalars)
 
 
@@ -149,7 +165,7 @@ Key: TypeAlias = Object | Expression
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A default's expression. `builds` is true if it creates models, so it is not a literal."""
+    """A default's expression. `builds` is true if the expression creates models, so that it is not a literal."""
 
     source: Code
     builds: bool = False
@@ -244,14 +260,13 @@ class _Planner:
                 waiting += self._alternatives(document, key, pointer, (key,))
 
     def _list_own_properties(self, document: Document, thing: Object) -> Sequence[Property]:
-        """Return the object's properties that its class does not inherit."""
         _, other = self._base(document, thing)
         return [each for each in thing.properties if each not in other.properties]
 
     def _base(self, document: Document, thing: Object) -> tuple[ImportedType | None, Object]:
-        """Return the shared class that an object's class inherits from, and the shared object.
+        """Return the shared class that an object's class extends and the shared object, or None and an empty object.
 
-        The object's schema references the shared schema without changing any of its properties.
+        The object's schema must reference the shared schema without changing any of its properties.
         """
         shared_bases: list[tuple[ImportedType, Object]] = []
         for other in document.find_extended(thing):
@@ -293,7 +308,7 @@ class _Planner:
                         yield from self._find_classes(document, item, (*pointer, keyword, index), above)
 
     def _name(self, fixed: Mapping[Key, Name]) -> None:
-        """Name the classes, trying the shortest names first, until no two collide."""
+        """Assign each class its shortest name that does not collide."""
         stems = {part.document.name: (part.stem or self.stem, part.name) for part in self.parts}
         every = {
             key: _ladder(*stems[group.document.name], group) for key, group in self.groups.items() if key not in fixed
@@ -429,7 +444,7 @@ class _Planner:
         if not required:
             given = _list_defaults(document, expression)
             default_value = self._default(document, given[0], expression) if given else None
-            if default_value is not None and default_value.builds and _holds_itself(document, expression):
+            if default_value is not None and default_value.builds and _is_infinite(document, expression):
                 default_value = None
                 doc = descriptions.append_sentences(
                     doc, [f"The schema's default, {descriptions.format_value(given[0])}, would contain itself."]
@@ -451,7 +466,7 @@ class _Planner:
         if source is not None and default is None:
             decide = _needs_cast if is_made else _is_ambiguous
             whole = self._spell_out(schema)
-            is_cast = decide(source, whole, given[0]) or (document.is_exact and _is_read(whole, given[0]))
+            is_cast = decide(source, whole, given[0]) or (document.is_exact and _has_converted_strings(whole, given[0]))
         return FieldPlan(
             wire,
             name,
@@ -489,7 +504,7 @@ class _Planner:
         return home if home is not None and home.is_type and home.name not in self.attributes else None
 
     def _is_scalar(self, document: Document, expression: Expression) -> bool:
-        """Return whether an expression is just a reference to a shared scalar that has a type."""
+        """Return whether an expression only references a shared scalar that has a named type."""
         home = self._find_shared_type(document, expression)
         return home is not None and bool(home.scalars)
 
@@ -514,7 +529,7 @@ class _Planner:
         return [home for home in types if others.isdisjoint(home.scalars)]
 
     def _choices(self, document: Document, expression: Expression) -> Sequence[Expression]:
-        """Return an expression's alternatives as written."""
+        """Return the alternatives in an expression's `anyOf` and `oneOf`, before references are resolved."""
         if isinstance(expression, Leaf):
             return [leaf for keyword in ("anyOf", "oneOf") for leaf in document.find_children(expression, keyword)]
         return expression.parts if isinstance(expression, AnyOf) else ()
@@ -614,7 +629,7 @@ class _Planner:
         return ImportedType(home.variants[objects.index(thing)], home.module)
 
     def _mapping(self, part: ModelDocument) -> ImportedType | None:
-        """Return the class of a shared mapping that makes up a whole result, if any."""
+        """Return the shared mapping's class if a result consists of only that mapping."""
         document = part.document
         shape = document.shape(document.root)
         if part.role == "input" or not is_mapping(shape):
@@ -694,7 +709,7 @@ def _is_among(value: Json, members: Iterable[Json]) -> bool:
 
 
 def _rename_shadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[FieldPlan, ...]:
-    """Rename fields whose names are `reserved` or are classes that occur in the fields' types.
+    """Rename fields whose names are `reserved`, or equal a class in one of the fields' types.
 
     Inside the class body, the attribute would shadow the class.
     """
@@ -715,8 +730,8 @@ def _list_defaults(document: Document, expression: Expression) -> list[Json]:
     return [value["default"] for value in values if isinstance(value, dict) and "default" in value]
 
 
-def _holds_itself(document: Document, expression: Expression) -> bool:
-    """Return whether expanding a default never ends, because an omitted property has the same default again."""
+def _is_infinite(document: Document, expression: Expression) -> bool:
+    """Return whether a default expands infinitely, because a property that it omits has the same default."""
     seen: set[Expression] = set()
     pending = [expression]
     while pending:
@@ -765,17 +780,16 @@ def _root(document: Document) -> Key:
 
 
 def _is_plain_object(shape: Shape) -> bool:
-    """Return whether the shape consists of one object without properties."""
+    """Return whether the shape is one object without declared properties."""
     return len(shape) == 1 and isinstance(shape[0], Object) and not shape[0].properties
 
 
 def is_mapping(shape: Shape) -> bool:
-    """Return whether the shape consists of one object without properties whose schema describes its values."""
+    """Return whether the shape is one object without declared properties whose schema describes the values."""
     return _is_plain_object(shape) and all(isinstance(each, Object) and each.values is not None for each in shape)
 
 
 def _count_known_keys(value: Json, alternative: Alternative) -> int:
-    """Count the keys in a value that are properties of the alternative."""
     if not isinstance(value, dict) or not isinstance(alternative, Object):
         return 0
     return sum(each.name in value for each in alternative.properties)
@@ -810,19 +824,18 @@ def list_scalar_types(scalars: Iterable[AnyScalar], *, is_exact: bool) -> list[J
 
 
 def join_choices(choices: list[Json]) -> Json:
-    """Return a schema of types with these alternatives, or an empty schema if there are none."""
+    """Return a union of these schemas of types, or an empty schema if there are none."""
     return choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {}
 
 
 def _is_everything(shape: Shape) -> bool:
-    """Return whether the alternatives cover every JSON type."""
     free = {each.type for each in shape if isinstance(each, AnyScalar)}
     has = {type(each) for each in shape}
     return free >= {"string", "number", "boolean", "null"} and Object in has and Items in has
 
 
 def _is_plain(alternative: Object | Items | FixedTuple) -> bool:
-    """Return whether a list or object does not describe its contents."""
+    """Return whether a list's or an object's schema does not describe its contents."""
     match alternative:
         case Items(item):
             return not getattr(item, "parts", True)
@@ -889,12 +902,11 @@ def _convert_number(value: Json, name: str) -> Json:
 
 
 def _format_validation(name: Name, value: Json) -> _Value:
-    """Return an expression that builds a model from a value."""
     return _Value(fill("{}.model_validate({})", name, format_literal(value)), builds=True)
 
 
 def _format_collection(brackets: LiteralString, members: Sequence[_Value | None]) -> _Value | None:
-    """Return a list, tuple or mapping of members, or None if a member is missing."""
+    """Return a list, tuple or mapping literal of these members, or None if a member has no expression."""
     there = [member for member in members if member is not None]
     if len(there) < len(members):
         return None
@@ -902,26 +914,26 @@ def _format_collection(brackets: LiteralString, members: Sequence[_Value | None]
 
 
 def _is_represented(value: Json, form: str) -> bool:
-    """Return whether the format's type represents a value exactly."""
+    """Return whether the Python type of the string format `form` represents `value` without loss."""
     from stubwright_runtime.schema.exact_formats import fits  # loads pydantic
 
     return isinstance(value, str) and fits(form, value)
 
 
-def _is_read(schema: Json, value: Json) -> bool:
-    """Return whether the runtime converts strings in a default, which type checkers cannot infer."""
+def _has_converted_strings(schema: Json, value: Json) -> bool:
+    """Return whether a default contains strings that the runtime converts, which type checkers cannot infer."""
     return any(True for _ in find_formats(schema)) and '"' in json.dumps(value)
 
 
 def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
     """Return whether a default needs a cast, since type checkers would infer a list of only these models.
 
-    Only fields with a wider type need one. Checkers report redundant casts.
+    A cast is needed only if the field's type is wider. Checkers report redundant casts.
     """
     is_tuple = source[0] == "("
     if source[0] not in "[{(" or _is_of_one_class(schema) or _is_exact(schema, value):
         return False
-    return not (is_tuple and _is_taken(schema, value))
+    return not (is_tuple and _is_assignable(schema, value))
 
 
 def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
@@ -936,23 +948,23 @@ def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
                 return bool(value) and _infer_type(value) not in choices
             case {} if not schema:
                 return _has_empty(value)
-    return _is_mistaken(schema, value)
+    return _has_uninferable_part(schema, value)
 
 
-def _is_mistaken(schema: Json, value: Json) -> bool:
+def _has_uninferable_part(schema: Json, value: Json) -> bool:
     """Return whether a value contains a list or mapping whose type mypy cannot infer."""
     match schema, value:
         case {"anyOf": choices}, list() | dict():
             several = [choice for choice in choices if choice.get("type") in ("array", "object")]
             if len(several) > 1:
                 return bool(value) and _infer_type(value) not in several
-            return any(_is_mistaken(choice, value) for choice in several)
+            return any(_has_uninferable_part(choice, value) for choice in several)
         case {"prefixItems": places}, list():
-            return any(map(_is_mistaken, places, value))
+            return any(map(_has_uninferable_part, places, value))
         case {"type": "array", "items": inner}, list():
-            return any(_is_mistaken(inner, each) for each in value)
+            return any(_has_uninferable_part(inner, each) for each in value)
         case {"type": "object", "additionalProperties": inner}, dict():
-            return any(_is_mistaken(inner, each) for each in value.values())
+            return any(_has_uninferable_part(inner, each) for each in value.values())
         case _:
             return False
 
@@ -982,7 +994,6 @@ def _infer_type(value: Json) -> Json:
 
 
 def _has_empty(value: Json) -> bool:
-    """Return whether a value is, or contains, an empty list or mapping."""
     match value:
         case list() | dict():
             return not value or any(map(_has_empty, value.values() if isinstance(value, dict) else value))
@@ -990,34 +1001,34 @@ def _has_empty(value: Json) -> bool:
             return False
 
 
-def _is_taken(schema: Json, value: Json) -> bool:
-    """Return whether checkers accept this value's expression as the schema's type.
+def _is_assignable(schema: Json, value: Json) -> bool:
+    """Return whether checkers accept this value's expression for the schema's type.
 
-    Immutable values can have a narrower type. Lists and mappings need the exact type.
+    An immutable value's type may be narrower. Lists and mappings are invariant, so their types must be equal.
     """
     match schema:
         case {"prefixItems": items}:
-            return all(map(_is_taken, items, value))
+            return all(map(_is_assignable, items, value))
         case {"anyOf": choices}:
             return all("$ref" in choice or "enum" in choice or choice.get("type") in _TYPES for choice in choices)
         case {"type": "array", "items": inner}:
-            return _is_found(inner, value)
+            return _is_common_type(inner, value)
         case {"type": "object", "additionalProperties": inner}:
-            return _is_found({} if inner is True else inner, [*value.values()])
+            return _is_common_type({} if inner is True else inner, [*value.values()])
         case _:
             return True
 
 
-def _is_found(schema: Json, values: Sequence[Json]) -> bool:
-    """Return whether checkers infer the schema's type as the common type of the values."""
+def _is_common_type(schema: Json, values: Sequence[Json]) -> bool:
+    """Return whether checkers infer the schema's type as the common type of these values."""
     match schema:
         case {"anyOf": [inner, {"type": "null"}]} if None in values:
-            return _is_found(inner, [value for value in values if value is not None])
+            return _is_common_type(inner, [value for value in values if value is not None])
     if not values or "anyOf" in schema or "enum" in schema:
         return False
     if schema.get("type") == "number":
         return any(isinstance(value, float) for value in values)
-    return all(_is_taken(schema, value) for value in values)
+    return all(_is_assignable(schema, value) for value in values)
 
 
 def _is_exact(schema: Json, value: Json) -> bool:
@@ -1057,14 +1068,14 @@ def _is_of_one_class(schema: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Trail:
-    """A pointer for naming: from the root or a definition, through properties, lists and alternatives."""
+    """A location for naming a class: from the root or a definition, through properties, lists and alternatives."""
 
     definition: str | None
     steps: tuple[naming.Step, ...]
 
 
 def _choose_pointer(group: _ClassGroup) -> Pointer:
-    """Return the location to name a class after: preferably in a definition, then the shortest."""
+    """Return the location to name a class after: the shortest one in a definition, or else the shortest one."""
     return min(group.pointers, key=_rank)
 
 
@@ -1106,7 +1117,7 @@ def _is_schema_keyword(keyword: str, following: str | int, document: Document) -
 
 
 def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
-    """Return a distinctive name for an alternative: its title, a value unique to it, or its keys."""
+    """Return a name that distinguishes an alternative: its title, a value unique to it, or its keys."""
     try:
         value = document.get_value(Leaf(document.name, pointer))
     except KeyError:
@@ -1134,7 +1145,7 @@ def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
 
 @dataclass(slots=True)
 class _Group:
-    """Counts of the constants, properties and `required` lists in a choice's alternatives. `objects` counts objects."""
+    """Counts, over a choice's alternatives, of constants, properties, `required` keys and objects."""
 
     constants: Counter[tuple[str, str]] = field(default_factory=Counter)
     properties: Counter[str] = field(default_factory=Counter)
@@ -1143,13 +1154,12 @@ class _Group:
 
 
 def _group(document: Document, pointer: Pointer) -> _Group:
-    """Count the alternatives in the choice that contains `pointer`. Empty outside of a choice."""
+    """Count the keywords in the choice that contains `pointer`; return zero counts if there is none."""
     return _grouped(document, pointer[:-1]) if isinstance(pointer[-1], int) else _Group()
 
 
 @lru_cache(maxsize=8)
 def _grouped(document: Document, pointer: Pointer) -> _Group:
-    """Count the alternatives of the choice at `pointer`. Cached."""
     group = _Group()
     for leaf in document.find_children(Leaf(document.name, pointer[:-1]), str(pointer[-1])):
         value = document.get_value(leaf)
@@ -1167,7 +1177,7 @@ def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
-    """Return the required values of properties that must equal a string, keyed by name."""
+    """Return the string constants that required properties must equal, keyed by property."""
     constants = {}
     for name, child in sorted(_properties(schema).items()):
         if isinstance(child, dict):
@@ -1184,7 +1194,7 @@ def _ladder(stem: Name, root: Name, group: _ClassGroup) -> tuple[Name, ...]:
 
 
 def _choose_name(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
-    """Return the name at `height` on the ladder or, above it, the longest name with a digest of the schema.
+    """Return the name at `height` on the ladder or, above the top, the longest name with a digest of the schema.
 
     If another module has an identical schema at the same location, the digest includes the module's `stem`.
     """

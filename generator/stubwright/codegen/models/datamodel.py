@@ -1,7 +1,7 @@
-"""Generates modules of models. The only caller of datamodel-code-generator.
+"""Generates modules of models; the only module that calls datamodel-code-generator.
 
 The generator's `DataType` prints each type, and its `BaseModel` renders each class with our template, which adds names,
-defaults and docstrings as literals. `inspection` checks the source, which is used unchanged.
+defaults and docstrings as literals. `inspection` checks the generated source, which is then used unchanged.
 """
 
 from __future__ import annotations
@@ -53,9 +53,11 @@ if TYPE_CHECKING:
 class ModelModule:
     """A module of models.
 
-    `source` is unformatted and has no header. `parameters` are the client method's parameters, from the first part's
-    class: required ones first, each group in schema order. `extra` is the type of additional properties, or None if the
-    schema allows none.
+    Attributes:
+        source: The code, unformatted and without a header.
+        parameters: The client method's parameters, from the first class: required ones first, each group in schema
+            order.
+        extra: The type of additional properties; None if the schema allows none.
     """
 
     source: Code
@@ -86,9 +88,8 @@ def find_homes(
     type. Other schemas have no entry.
 
     Args:
-        shared: The manifest's shared schemas.
         tools: The tools whose models use the schemas.
-        taken: Reserved names of the package.
+        taken: Names that the package reserves.
     """
     homes = {schema.name: _find_home(schema) for schema in shared}
     imported = {name: home for name, home in homes.items() if home is not None}
@@ -97,7 +98,6 @@ def find_homes(
 
 
 def _find_home(schema: ir.SharedSchema) -> ImportedType | None:
-    """Return a shared schema's class or type, or None if it has neither."""
     document = Document("shared", schema.schema)
     home = ImportedType(
         naming.name_shared_class(schema.names),
@@ -113,7 +113,7 @@ def _find_home(schema: ir.SharedSchema) -> ImportedType | None:
 def _list_reusable(
     tools: Iterable[ir.Tool], shared: Mapping[str, ir.SharedSchema], homes: Mapping[str, ImportedType]
 ) -> frozenset[str]:
-    """Return the shared schemas with classes that tools' arguments can equal or extend."""
+    """Return the names of shared schemas whose class a tool's arguments class can alias or extend."""
     waiting = [name for tool in tools for name in tool.input.extended]
     seen: set[str] = set()
     while waiting:
@@ -127,7 +127,7 @@ def _list_reusable(
 def _with_parameters(
     shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, ImportedType], taken: ReservedNames
 ) -> dict[str, ImportedType]:
-    """Return the homes of the named shared schemas, with their fields as `parameters`."""
+    """Return the named shared schemas' classes, with their fields as `parameters`."""
     imported = _make_relative("", homes)
     schemas = [schema for schema in shared if schema.name in names]
     drafts = []
@@ -146,19 +146,18 @@ def make_modules(
 ) -> list[ModelModule]:
     """Generate each tool's models: `{Stem}Input`, `{Stem}Output` if it has an output schema, and nested classes.
 
-    A module only depends on its own tool.
+    A tool's module depends only on that tool and the shared schemas.
 
     Args:
-        tools: The tools.
-        shared: The homes of the manifest's shared schemas, for importing their classes.
-        taken: Reserved names of the package.
+        shared: The shared schemas' classes, for imports.
+        taken: Names that the package reserves.
     """
     imported = _make_relative("shared.", shared or {})
     return [_module(_draft(tool, imported, taken)) for tool in tools]
 
 
 def _make_relative(folder: str, shared: Mapping[str, ImportedType]) -> dict[str, ImportedType]:
-    """Make the classes' modules relative to the parent of `folder`, or to the importing folder if empty."""
+    """Make module paths relative to the parent of `folder`; if `folder` is empty, to the importing folder."""
     return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
 
 
@@ -181,7 +180,6 @@ def _draft(tool: ir.Tool, imported: Mapping[str, ImportedType], taken: ReservedN
 
 
 def _list_redacted(tool: ir.Tool) -> tuple[Way, ...]:
-    """Return the paths of the arguments that the tool's policy redacts."""
     return tuple(tuple(split_pointer(pointer)) for pointer in tool.policy.get("redact") or ())
 
 
@@ -193,11 +191,11 @@ def _is_of_objects(schema: ir.Schema) -> bool:
 
 
 def make_primitive_modules(primitives: Sequence[ir.Primitive], taken: ReservedNames = NOTHING) -> list[ModelModule]:
-    """Generate the models of prompts and resource templates: their arguments and the answers to their questions.
+    """Generate the models of prompts and resource templates: their arguments, and the answers to their questions.
 
     Args:
-        primitives: The primitives whose handlers use the models.
-        taken: Reserved names of the package.
+        primitives: The primitives whose handlers receive models.
+        taken: Names that the package reserves.
     """
     return [_module(_primitive_draft(primitive, taken)) for primitive in primitives]
 
@@ -224,7 +222,6 @@ def _arguments(arguments: Sequence[ir.Argument]) -> Json:
 
 
 def _answers(questions: Sequence[ir.Question]) -> Iterator[ModelDocument]:
-    """Yield the answer models for questions with a form."""
     for question in questions:
         if question.schema is not None:
             document = Document(f"question {question.name}", question.schema, merged=True)
@@ -234,11 +231,14 @@ def _answers(questions: Sequence[ir.Question]) -> Iterator[ModelDocument]:
 
 @dataclass(frozen=True, slots=True)
 class SharedModules:
-    """Modules of shared schemas. `of` maps names under `schemas` to modules.
+    """Modules of shared schemas.
 
     Schemas that reference each other have their classes in one common module, since modules cannot import each other.
-    The schemas' own modules import the classes from it. `circles` are the common modules, keyed by name below
-    `models.shared`.
+    Each schema's own module imports its classes from the common module.
+
+    Attributes:
+        of: The schemas' own modules, keyed by name under `schemas`.
+        circles: The common modules, keyed by name below `models.shared`.
     """
 
     of: Mapping[str, ModelModule] = field(default_factory=dict)
@@ -250,12 +250,12 @@ def make_shared_modules(
     imported_classes: Mapping[str, ImportedType] | None = None,
     taken: ReservedNames = NOTHING,
 ) -> SharedModules:
-    """Generate the models of shared schemas.
+    """Generate the models of a manifest's shared schemas.
 
     Args:
         shared: All of the manifest's shared schemas.
-        imported_classes: Their homes, if known.
-        taken: Reserved names of the package.
+        imported_classes: The shared schemas' classes and modules; found if None.
+        taken: Names that the package reserves.
     """
     imported = _make_relative("", find_homes(shared) if imported_classes is None else imported_classes)
     groups = _groups(shared, imported)
@@ -280,7 +280,7 @@ def make_shared_modules(
 
 
 def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, ImportedType]) -> list[list[ir.SharedSchema]]:
-    """Group the shared schemas that have classes by reference cycle."""
+    """Group the shared schemas that have classes: the members of a reference cycle form one group."""
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
         if schema.name in homes and not homes[schema.name].is_type:
@@ -291,7 +291,6 @@ def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, ImportedType]
 def _draft_shared(
     members: Sequence[ir.SharedSchema], imported: Mapping[str, ImportedType], taken: ReservedNames
 ) -> _Draft:
-    """Return the module for a shared schema, or for several in a reference cycle."""
     alone = len(members) == 1
     parts = tuple(
         ModelDocument(
@@ -317,7 +316,6 @@ def _draft_shared(
 
 
 def _type_module(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
-    """Return the module for a shared schema with a named type."""
     return _enumeration(schema, home) if home.members else _scalar(schema, home)
 
 
@@ -337,7 +335,6 @@ def _scalar(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
 
 
 def _list_scalar_choices(home: ImportedType) -> tuple[Code, ...]:
-    """Return a shared scalar's alternatives."""
     types = list_scalar_types(home.scalars, is_exact=home.is_exact)
     return tuple(_FORMATS[each["format"]] if "format" in each else _SCALARS[each["type"]] for each in types)
 
@@ -367,7 +364,6 @@ def _enumeration(schema: ir.SharedSchema, home: ImportedType) -> ModelModule:
 
 
 def _choices_of(members: Iterable[Json]) -> tuple[Code, ...]:
-    """Return a type for each constant."""
     return tuple(fill("None") if each is None else fill("Literal[{}]", format_literal(each)) for each in members)
 
 
@@ -391,7 +387,7 @@ def _reexport(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> 
 
 
 def mark_redacted(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
-    """Add to each shared schema the paths in it that any tool's policy redacts."""
+    """Return the shared schemas with the paths that any tool's policy redacts in them."""
     imported = find_homes(shared)
     schemas = {schema.name: schema.schema for schema in shared}
     ways_by_schema: dict[str, set[Way]] = defaultdict(set)
@@ -409,9 +405,13 @@ def mark_redacted(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A module before its classes are rendered. `ids` is the module of the ID types, `place` the module's origin.
+    """A module before its classes are rendered.
 
-    In a `circle`, each part is a shared schema, whose classes stay together.
+    Attributes:
+        used: The shared classes and types to import.
+        ids: The module of the handle ID types.
+        place: The location of the module's origin in the manifest.
+        circle: True if the parts are shared schemas that reference each other; each schema's classes stay together.
     """
 
     doc: str
@@ -428,7 +428,7 @@ class _Draft:
 
     @property
     def groups(self) -> Mapping[Name, tuple[Name, ...]]:
-        """Classes that belong together, by the first class in each group."""
+        """The classes that belong together, keyed by the first class in each group."""
         roots = {part.name for part in self.parts if self.circle}
         groups: list[list[Name]] = []
         for plan in self.plans:
@@ -442,7 +442,7 @@ def describe_surface(
     manifest: ir.Manifest,
     add_unions: Callable[[dict[str, ImportedType], ReservedNames], dict[str, ImportedType]] | None = None,
 ) -> Surface:
-    """Describe the surface of a manifest's package. `add_unions` adds the types of shared unions."""
+    """Describe the surface of a manifest's package. `add_unions` adds types for shared unions."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     served = [each for each in primitives if each.has_model and "server" in manifest.emit]
 
@@ -513,7 +513,7 @@ def _group_imports(names: Collection[str]) -> dict[Name, Collection[str]]:
 
 
 def _parameters(root: ClassPlan, written: Mapping[Name, ClassSource]) -> tuple[Argument, ...]:
-    """Return a class's fields as arguments: required before optional, inherited before own."""
+    """Return a class's fields as client parameters: required before optional, inherited before own."""
     inherited = root.shared.parameters if root.shared is not None else ()
     parameters = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
     parameters += [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
@@ -521,7 +521,7 @@ def _parameters(root: ClassPlan, written: Mapping[Name, ClassSource]) -> tuple[A
 
 
 def _extra(root: ClassPlan, document: Document, written: Mapping[Name, ClassSource]) -> Type | None:
-    """Return the type of an object's additional properties, or None if it allows none."""
+    """Return the type of additional properties, or None if the schema forbids them."""
     schema = document.get_value(document.root)
     if root.closed or (isinstance(schema, dict) and schema.get("unevaluatedProperties") is False):
         return None
@@ -548,12 +548,11 @@ def _order_classes(draft: _Draft, written: Mapping[Name, ClassSource]) -> list[N
 
 
 def _references(plan: ClassPlan) -> list[Name]:
-    """Return the classes that a class references, in field order."""
     return [name for schema in (plan.root, *(field.schema for field in plan.fields)) for name in find_referred(schema)]
 
 
 def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
-    """Sort names topologically. Names in a cycle keep their order."""
+    """Sort names topologically: a name follows the names that it maps to. Names in a cycle keep their order."""
     order: dict[Name, None] = {}
     entered: set[Name] = set()
     for start in named:
@@ -583,7 +582,7 @@ def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name])
 
 
 def _kind(home: ImportGroup) -> int:
-    """Return a module's rank: the standard library, then other packages, then this package."""
+    """Return a module's sort key: standard library, other packages, this package."""
     return 2 if home.module.startswith(".") else 1 if home.module in ("pydantic", RUNTIME) else 0
 
 
@@ -593,18 +592,17 @@ def _formats(plan: ClassPlan) -> Iterator[str]:
 
 
 def _types(plan: ClassPlan) -> tuple[Json, ...]:
-    """Return a class's types as schemas."""
     return (plan.root, plan.values, *(each.schema for each in plan.fields))
 
 
 def _pydantic(plan: ClassPlan) -> Iterator[Name]:
-    """Yield the pydantic names that a class's source needs."""
+    """Yield the pydantic names that a class's source uses."""
     if any(field.wire != field.name or field.is_made or field.is_copied for field in plan.fields):
         yield Name("Field")
 
 
 def _runtime(plan: ClassPlan) -> Iterator[Name]:
-    """Yield the runtime's model names that a class's source needs."""
+    """Yield the names from the runtime's `models` that a class's source uses."""
     if plan.shared is None or plan.values is not None:
         yield _base(plan)
     if any(field.form == "nullable" for field in plan.fields):
@@ -612,7 +610,6 @@ def _runtime(plan: ClassPlan) -> Iterator[Name]:
 
 
 def _base(plan: ClassPlan) -> Name:
-    """Return the runtime class that a class inherits from."""
     if plan.values is None:
         return Name("Model" if plan.root is None else "Root")
     return Name("OpenModel" if plan.root is None else "Map")
@@ -630,7 +627,7 @@ def _class(plan: ClassPlan, written: ClassSource | None, place: Place) -> Class:
 
 
 def _annotation(plan: FieldPlan, kind: Type) -> Type:
-    """Return a field's type, marked if the field can be absent."""
+    """Return a field's annotation: its type, extended for a field that can be absent."""
     if plan.form == "absent":
         return surface.make_optional(kind)
     if plan.form == "nullable":
@@ -646,8 +643,12 @@ def _parameter(plan: FieldPlan, kind: Type) -> Argument:
 
 @dataclass(frozen=True, slots=True)
 class ClassSource:
-    """The generator's output for a class: its source, its field types, its `typing` names and, for a mapping, its value
-    type.
+    """The generator's output for a class.
+
+    Attributes:
+        types: The fields' types.
+        typing: The names to import from `typing`.
+        values: The type of a mapping's values.
     """
 
     source: Code
@@ -657,7 +658,7 @@ class ClassSource:
 
 
 def _write_classes(plans: Sequence[ClassPlan], used: Collection[ImportedType]) -> dict[Name, ClassSource]:
-    """Render classes with the generator, in the order of `_sort`."""
+    """Render classes with the generator, in the order that `_sort` returns."""
     plans = _sort([plan for plan in plans if not plan.is_alias])
     members: dict[Code, Sequence[Code]] = {
         each.name: _choices_of(each.members) if each.members else _list_scalar_choices(each)
@@ -674,7 +675,7 @@ def _write_classes(plans: Sequence[ClassPlan], used: Collection[ImportedType]) -
 
 
 def _sort(plans: Sequence[ClassPlan]) -> list[ClassPlan]:
-    """Sort classes by reference or, in a cycle, by the classes that their bases evaluate."""
+    """Sort classes so that each follows the classes that it references or, in a cycle, that its base evaluates."""
     references = {plan.name: {*_references(plan), *find_referred(plan.values)} - {plan.name} for plan in plans}
     done: dict[Name, ClassPlan] = {}
     waiting, count = [*plans], -1
@@ -697,7 +698,7 @@ def _sort(plans: Sequence[ClassPlan]) -> list[ClassPlan]:
 
 
 def _list_base_classes(plan: ClassPlan) -> Iterator[Name]:
-    """Yield the type arguments of the base class; none if the class represents an object."""
+    """Yield the classes in the brackets of a class's base; none if the class represents an object."""
     return find_referred(plan.root if plan.values is None else None)
 
 
@@ -707,8 +708,7 @@ def _write_class(
     """Render a class with the generator.
 
     Args:
-        plan: The class.
-        later: Classes that can follow this class. Its base refers to them in quotes.
+        later: Classes that can follow `plan` in the module. The base class's brackets quote them.
         roots: Classes for values other than objects.
         members: The alternatives behind the types of shared enumerations and scalars.
     """
@@ -790,7 +790,7 @@ def _data_type(schema: Json, later: Container[str] = (), roots: Collection[str] 
 
 
 def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:
-    """Return a type as the generator prints it. The class check already covered its source.
+    """Return the `Type` that the generator printed. The check of its class has already covered the source.
 
     `members` are the alternatives behind the types of shared enumerations and scalars.
     """
@@ -803,7 +803,7 @@ def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]
 
 
 def _choices(printed: DataType, hint: str) -> Iterator[Code]:
-    """Yield a union's types, with each `Literal` value separate. Yield other types unchanged."""
+    """Yield a union's alternatives, with each `Literal` value separate; yield a type that is not a union unchanged."""
     members = [(member, member.type_hint) for member in printed.data_types]
     literals = [format_literal(value) for value in printed.literals]
     if members and hint == " | ".join(text for _, text in members):
@@ -816,7 +816,6 @@ def _choices(printed: DataType, hint: str) -> Iterator[Code]:
 
 
 def _flatten(schema: Json) -> list[Json]:
-    """Return a union's alternatives, flattening nested unions."""
     return [each for choice in schema["anyOf"] for each in _flatten(choice)] if "anyOf" in schema else [schema]
 
 
@@ -841,7 +840,7 @@ _SCALARS = {
 
 
 def _view(plan: ClassPlan, bracketed: DataType | None) -> dict[str, Any]:
-    """Prepare a class for the template, all as Python source that the generator writes unchanged."""
+    """Return the template's variables for a class, all as Python source that the generator writes unchanged."""
     base = plan.shared.name if plan.shared is not None else _base(plan)
     keywords = [
         *([fill('extra="forbid"')] if plan.closed else ()),

@@ -1,4 +1,4 @@
-"""Describes a schema for readers: its description, then the keywords that its type cannot express, in words."""
+"""Describes a schema in prose: its description, then the keywords that its Python type cannot express."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CONDITIONS = ("if", "not", "dependentSchemas", "dependencies", "unevaluatedProp
 def describe(
     document: Document, expression: Expression, is_described: Callable[[Expression], bool] = lambda _: False
 ) -> str:
-    """Return a schema's description and sentences for keywords that its type does not express. Possibly empty.
+    """Return a schema's description and a sentence for each keyword that its type cannot express; may be empty.
 
-    With `is_described`, the type is described elsewhere, so the sentences are omitted.
+    If `is_described` returns true for the type, it is described elsewhere, so the sentences are omitted.
     """
     leaves = [*document.find_leaves(expression)]
     text = next((text for leaf in leaves if (text := _text(document.get_value(leaf), "description"))), "")
@@ -84,13 +84,13 @@ def _sentences(document: Document, leaf: Leaf, is_described: Callable[[Expressio
 
 
 def _keywords(document: Document, leaf: Leaf) -> Mapping[str, Json]:
-    """Return the subschema's keywords that its dialect defines. `deprecated` counts in every dialect."""
+    """Return the subschema's keywords that its dialect defines, and `deprecated` in every dialect."""
     known = document.dialect.keywords | {"deprecated"}
     return {keyword: value for keyword, value in document.get_keywords(leaf).items() if keyword in known}
 
 
 def _items(document: Document, item: Expression) -> Iterator[str]:
-    """Yield a sentence about each item in a list of plain values."""
+    """Yield a sentence about the items of a list of scalars."""
     if all(isinstance(each, AnyScalar) for each in document.shape(item)):
         added = [text for leaf in document.find_leaves(item) for text in _describe_bounds(_keywords(document, leaf))]
         if added:
@@ -149,7 +149,7 @@ def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> Iterator[str]:
-    """Yield a sentence with the members of an enumeration if a `Literal` cannot contain all of them."""
+    """Yield a sentence that lists an enumeration's members if a `Literal` cannot contain all of them."""
     members: Json = keywords.get("enum")
     if members is None and "const" in keywords:
         members = [keywords["const"]]
@@ -162,7 +162,7 @@ def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> It
 
 
 def _keys(keywords: Mapping[str, Json]) -> Iterator[str]:
-    """Yield sentences about keys other than the declared properties."""
+    """Yield sentences about undeclared keys, and about keys that require other keys."""
     properties, required = keywords.get("properties") or {}, keywords.get("required")
     if isinstance(required, list) and (unnamed := [name for name in required if name not in properties]):
         yield f"Requires {_join_names(unnamed)}."

@@ -1,4 +1,4 @@
-"""Checks that generated models only contain declarations and that client methods only call the client.
+"""Checks that generated models contain only declarations, and that client methods only call the client.
 
 datamodel-code-generator prints enumeration literals itself, so its output is checked before use.
 """
@@ -31,7 +31,7 @@ def parse_declaration(text: str, name: Name) -> Code:
     """Return `text` as source if it is the class `name` and only declares fields.
 
     Raises:
-        ValueError: The text contains anything else.
+        ValueError: The text contains other code.
     """
     match ast.parse(text).body:
         case [ast.ClassDef() as written] if written.name == name:
@@ -42,10 +42,10 @@ def parse_declaration(text: str, name: Name) -> Code:
 
 
 def require_declarations(written: ast.ClassDef) -> None:
-    """Check that a class only contains annotated fields and docstrings, and only calls field functions.
+    """Check that a class contains only annotated fields and docstrings, and calls only field functions.
 
     Raises:
-        ValueError: The class contains anything else.
+        ValueError: The class contains other code.
     """
     for setting in written.keywords:
         if not _is_literal(setting.value):
@@ -74,7 +74,7 @@ def parse_module(text: str) -> Code:
     """Return a models module as source if it only imports names for models and declares classes.
 
     Raises:
-        ValueError: The module contains anything else.
+        ValueError: The module contains other code.
     """
     for part in ast.parse(text).body:
         match part:
@@ -87,7 +87,7 @@ def parse_module(text: str) -> Code:
             case ast.AnnAssign(target=ast.Name(), annotation=ast.Name(id="TypeAlias"), value=ast.Name()):
                 continue
             case _:
-                raise ValueError(f"a module of models has unexpected code: `{ast.unparse(part)}`")
+                raise ValueError(f"a models module contains unexpected code: `{ast.unparse(part)}`")
     return trust(text)
 
 
@@ -95,7 +95,7 @@ def parse_method(text: str) -> Code:
     """Return a client method as source if it only calls one of the client's methods with its arguments.
 
     Raises:
-        ValueError: The method does anything else.
+        ValueError: The method contains other code.
     """
     match ast.parse(f"class _:\n{text}").body:
         case [ast.ClassDef(bases=[], keywords=[], decorator_list=[], body=[ast.AsyncFunctionDef() as written])]:
@@ -111,7 +111,7 @@ def parse_method(text: str) -> Code:
         ]:
             pass
         case _:
-            raise ValueError(f"the method `{written.name}` does more than call the client")
+            raise ValueError(f"the method `{written.name}` must only call the client")
     arguments = written.args
     every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
     kinds = [each.annotation for each in every if each is not None and each.annotation is not None]
@@ -157,7 +157,7 @@ def _is_decorator(value: ast.expr) -> bool:
 
 
 def _is_import_of_models(part: ast.ImportFrom) -> bool:
-    """Return whether a statement only imports names for models, without aliasing callables."""
+    """Return whether an import has only names that models use, and does not rename a callable."""
     names = {alias.asname or alias.name for alias in part.names}
     if part.level:
         return _CALLED.isdisjoint(names) and "*" not in names
@@ -168,7 +168,7 @@ def _is_import_of_models(part: ast.ImportFrom) -> bool:
 
 
 def _is_type(text: str) -> bool:
-    """Return whether `text` is a type made only of names and `Literal` values, so that it can be evaluated later."""
+    """Return whether `text` is a type of only names and `Literal` values, which is safe to evaluate later."""
     if text.isidentifier():
         return True
     kind = ast.parse(text, mode="eval").body

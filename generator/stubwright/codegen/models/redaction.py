@@ -15,21 +15,25 @@ Way: TypeAlias = tuple[str, ...]
 
 @dataclass(slots=True)
 class Marks:
-    """Redacted properties, keyed by object, and the paths that continue in shared schemas."""
+    """The properties to redact.
+
+    Attributes:
+        properties: Wire names, keyed by object.
+        elsewhere: Names of shared schemas, and the paths to redact in them.
+    """
 
     properties: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
     elsewhere: set[tuple[str, Way]] = field(default_factory=set)
 
 
 def find_marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
-    """Return the redacted properties at `ways` from a document's root.
+    """Return the properties to redact for paths from a document's root.
 
     A value without its own class is redacted as a whole, in the object that contains it. Only part of it may be secret,
     as in a JSON string.
 
     Args:
-        document: The document.
-        ways: The paths from its root.
+        ways: The paths from the document's root.
         imported: Names under `schemas` of shared schemas whose classes are in other modules.
     """
     walk = _Walk(document, imported)
@@ -46,7 +50,7 @@ class _Walk:
     seen: dict[tuple[Expression, Way], bool] = field(default_factory=dict)
 
     def follow(self, expression: Expression, way: Way) -> bool:
-        """Mark the targets of a path in an expression. Return whether all of them are in classes."""
+        """Redact the targets of a path in an expression; return whether every target is in a class."""
         settled = self.document.resolve(expression)
         if (settled, way) in self.seen:
             return self.seen[settled, way]

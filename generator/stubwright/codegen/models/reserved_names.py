@@ -1,9 +1,9 @@
-"""Finds class names that a package already uses. Nested classes must avoid them.
+"""Finds the class names that a package reserves, so that nested classes can avoid them.
 
 Classes for arguments, results, answers and shared schemas have fixed names, as do all exports. A nested class is named
-after its parent and its location, and can collide with them: for example, the object property `type` of a schema
-`User`, and a schema `UserType`. A digest of the location is then appended to the nested class's name. If two nested
-classes collide, both have a digest.
+after its parent and its location, and can collide with a fixed name: for example, the object property `type` of a
+schema `User` with a schema `UserType`. The nested class's name then ends in a digest of the location. If two nested
+classes collide, both names end in a digest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Models = TypeVar("_Models")
 
 @dataclass(frozen=True, slots=True)
 class ReservedNames:
-    """Reserved names, sorted."""
+    """The names that a package reserves, sorted."""
 
     names: tuple[str, ...] = ()
 
@@ -39,7 +39,7 @@ class ReservedNames:
         return frozenset(self.names[start:end]).difference(own)
 
     def with_met(self, defined: Iterable[str]) -> ReservedNames:
-        """Add the names that are defined more than once. `defined` contains each module's class names."""
+        """Add the names that more than one module defines. `defined` has each module's class names."""
         met = {name for name, times in Counter(defined).items() if times > 1}
         return self if met <= {*self.names} else ReservedNames(tuple(sorted(met.union(self.names))))
 
@@ -96,7 +96,7 @@ def _list_context_names(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
 def resolve_collisions(
     first: ReservedNames, make: Callable[[ReservedNames], _Models], names: Callable[[_Models], Iterable[str]]
 ) -> tuple[_Models, ReservedNames]:
-    """Call `make` again with its result's colliding names until no new ones appear. Return the result and all names."""
+    """Call `make` with more and more reserved names until no classes collide; return the result and the names."""
     models = make(first)
     # This terminates, since names are only added.
     while (more := first.with_met(names(models))) is not first:

@@ -1,7 +1,7 @@
 """Converts a JSON Schema to shapes: the types of its instances.
 
-A shape accepts every valid instance, and more if a keyword has no equivalent type. Names and Python source are produced
-elsewhere.
+A shape accepts every valid instance, and further instances if a keyword has no equivalent type. Names and Python source
+are made elsewhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ANNOTATIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A subschema: its document and its location there."""
+    """A subschema, located by its document's name and a pointer."""
 
     document: str
     pointer: Pointer
@@ -44,7 +44,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """An instance that all parts accept. If there are no parts, any instance."""
+    """An instance that is valid for all parts; without parts, any instance."""
 
     parts: tuple[Expression, ...]
     depth: int = field(default=0, compare=False)
@@ -52,7 +52,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """An instance that one of the parts accepts."""
+    """An instance that is valid for at least one part."""
 
     parts: tuple[Expression, ...]
     depth: int = field(default=0, compare=False)
@@ -67,8 +67,9 @@ ANYTHING = AllOf(())
 class AnyScalar:
     """Any value of a scalar type. The type `any` means any JSON value.
 
-    `format` is a string's format if the format has a Python type. `handle` is the kind of handle if the string is an
-    ID.
+    Attributes:
+        format: A string's format, if the format has a Python type.
+        handle: The kind of handle, if the string is a handle ID.
     """
 
     type: Scalar | Literal["any"]
@@ -86,21 +87,21 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list whose items all match one expression."""
+    """A list in which each item matches one expression."""
 
     item: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class FixedTuple:
-    """A list of fixed length, with an expression for each item."""
+    """A list of fixed length, with an expression for the item at each position."""
 
     items: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A named property of a schema."""
+    """A property that a schema declares."""
 
     name: str
     expression: Expression
@@ -110,9 +111,11 @@ class Property:
 class Object:
     """An object.
 
-    `closed` is true if no keys other than its properties are allowed. `values` describes the values of other keys, if
-    the schema does. `required` can contain keys that are not properties. `pointer` locates its original subschema, if
-    there is exactly one, and is ignored in comparisons.
+    Attributes:
+        required: The required keys, which may include undeclared ones.
+        closed: True if undeclared keys are forbidden.
+        values: The expression for the values of undeclared keys, if the schema has one.
+        pointer: The location of the object's subschema if there is exactly one; ignored in comparisons.
     """
 
     properties: tuple[Property, ...] = ()
@@ -136,7 +139,7 @@ OBJECT = Object()
 
 
 def join_all(*parts: Expression) -> Expression:
-    """Return the conjunction, flattened and deduplicated. Beyond the limits, return only the first part."""
+    """Return the conjunction, flattened and deduplicated; beyond the size limits, only the first part."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AllOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
     if len(unique) == 1:
@@ -146,7 +149,7 @@ def join_all(*parts: Expression) -> Expression:
 
 
 def join_any(*parts: Expression) -> Expression:
-    """Return the disjunction, flattened and deduplicated. Beyond the limits, return `ANYTHING`."""
+    """Return the disjunction, flattened and deduplicated; beyond the size limits, `ANYTHING`."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AnyOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
     if len(unique) == 1:
@@ -166,16 +169,16 @@ class Document:
     """
 
     def __init__(self, name: str, schema: ir.Schema, *, merged: bool = False) -> None:
-        """Read a schema.
+        """Index a schema.
 
         Args:
-            name: Distinguishes its leaves from other documents' leaves.
+            name: Distinguishes this document's leaves from other documents' leaves.
             schema: The schema. A reference that does not resolve in it accepts anything.
-            merged: Whether to merge the root's object alternatives into one object with all their properties.
+            merged: True to merge the root's object alternatives into one object with all their properties.
 
         Attributes:
             bundled: The name under `schemas` of each bundled schema, keyed by pointer.
-            is_exact: Whether a string always has the Python type of its format.
+            is_exact: True if a string always has the Python type of its format.
         """
         self.name = name
         self.dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
@@ -196,18 +199,18 @@ class Document:
         self._values = self._outline.schemas
         self._targets: dict[tuple[Pointer, str], Leaf] = {}
         self._followed = 0
-        self._follow()
+        self._resolve_references()
         self._shapes: dict[Expression, Shape] = {}
         self._open: set[Expression] = set()
 
     def get_value(self, leaf: Leaf) -> Json:
         """Return the JSON value of a subschema."""
-        self._look(leaf.pointer)
+        self._index_bundled(leaf.pointer)
         return self._values[leaf.pointer]
 
     def find_target(self, leaf: Leaf) -> Leaf | None:
         """Return the target of the subschema's `$ref`."""
-        self._look(leaf.pointer)
+        self._index_bundled(leaf.pointer)
         return self._targets.get((leaf.pointer, "$ref"))
 
     def get_keywords(self, leaf: Leaf) -> Mapping[str, Json]:
@@ -220,7 +223,7 @@ class Document:
         return value
 
     def find_leaves(self, expression: Expression) -> Iterator[Leaf]:
-        """Yield the subschemas that apply to the instance itself: each leaf, then the targets of its references."""
+        """Yield the subschemas that apply to the instance itself: each leaf, and each target of its references."""
         seen: set[Leaf] = set()
         pending: list[Expression] = [expression]
         while pending:
@@ -234,7 +237,7 @@ class Document:
                 pending[:0] = [*([target] if target else []), *self.find_children(here, "allOf")]
 
     def resolve(self, expression: Expression) -> Expression:
-        """Resolve `expression` until it is more than a reference. Return the last target."""
+        """Follow an expression that is only a reference, and return the last target."""
         seen = set()
         while isinstance(expression, Leaf) and expression not in seen:
             seen.add(expression)
@@ -245,7 +248,7 @@ class Document:
         return expression
 
     def find_only_object(self, expression: Expression) -> Object | None:
-        """Return the expression's object if it has properties and is the only alternative."""
+        """Return the expression's only alternative if it is an object with properties."""
         shape = self.shape(expression)
         return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
 
@@ -254,13 +257,13 @@ class Document:
         return [each for each in self.shape(expression) if isinstance(each, Object) and each.properties]
 
     def find_shared(self, thing: Object) -> str | None:
-        """Return the name under `schemas` if an object represents a whole bundled schema."""
+        """Return the name under `schemas` of the bundled schema that an object represents, if any."""
         place = (thing.pointer or ())[:2]
         name = self.bundled.get(format_pointer(place))
         return name if name is not None and self.find_only_object(Leaf(self.name, place)) == thing else None
 
     def find_shared_whole(self, expression: Expression) -> str | None:
-        """Return the name under `schemas` if an expression is just a reference to a bundled schema."""
+        """Return the name under `schemas` of the bundled schema that an expression only references, if any."""
         settled = self.resolve(expression) if self.bundled else expression
         if not isinstance(settled, Leaf) or len(settled.pointer) != 2:
             return None
@@ -283,8 +286,7 @@ class Document:
         if known is not None:
             return known
         if (
-            # A cycle, or a schema beyond the limits, accepts anything, which is wide but correct.
-            # wrong.
+            # A cycle, or a schema beyond the limits, accepts anything, which is too wide but never wrong.
             expression in self._open
             or len(self._open) > _DEEPEST
             or len(self._shapes) > _MOST_SHAPES + len(self._values)
@@ -319,13 +321,13 @@ class Document:
             if (pointer := (*leaf.pointer, keyword, *step)) in self._values:
                 yield Leaf(self.name, pointer)
 
-    def _look(self, pointer: Pointer) -> None:
-        """Read a bundled schema on first reference."""
+    def _index_bundled(self, pointer: Pointer) -> None:
+        """Index the bundled schema that contains `pointer`, on first use."""
         if self.bundled and pointer not in self._values and self._outline.enter(pointer[:2]):
-            self._follow()
+            self._resolve_references()
 
-    def _follow(self) -> None:
-        """Record the targets of new references."""
+    def _resolve_references(self) -> None:
+        """Resolve the references that have been added since the last call."""
         while new := self._outline.references[self._followed :]:
             self._followed += len(new)
             if any(reference.keyword != "$ref" for reference in new):  # whose possible targets count
@@ -438,7 +440,7 @@ class Document:
         return Items(join_any(*places) if ended else join_any(*places, after))
 
     def _places(self, leaf: Leaf, keywords: Mapping[str, Json]) -> tuple[list[Leaf], Leaf | None]:
-        """Return the individual schemas for a list's first items, and the schema for the rest."""
+        """Return the subschemas for a list's first items, one per position, and the subschema for all further items."""
         if "prefixItems" in self.dialect.keywords:
             return [*self.find_children(leaf, "prefixItems")], self._child(leaf, "items")
         if isinstance(keywords.get("items"), list):
@@ -446,7 +448,7 @@ class Document:
         return [], self._child(leaf, "items")
 
     def _branches(self, leaf: Leaf) -> Iterator[Sequence[Expression]]:
-        """Yield each combining keyword's alternatives."""
+        """Yield the alternatives in each of the subschema's combining keywords."""
         for keyword in ("anyOf", "oneOf"):
             if leaves := [*self.find_children(leaf, keyword)]:
                 yield leaves
@@ -460,7 +462,7 @@ class Document:
 
 
 def _is_static(reference: references.Reference, outline: references.Outline) -> bool:
-    """Return whether the reference target is fixed."""
+    """Return whether the reference has the same target for every instance."""
     if reference.keyword == "$ref":
         return True
     mark = "$dynamicAnchor" if reference.keyword == "$dynamicRef" else "$recursiveAnchor"
@@ -482,13 +484,13 @@ def read_integer(value: float) -> int | None:
 
 
 def _widen_enum(values: Sequence[Json]) -> Iterator[Alternative]:
-    """Yield an enumeration's constants, or only their types if it is too long."""
+    """Yield a constant for each member, or only the members' types if there are too many."""
     for each in map(make_constant, values):
         yield AnyScalar(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
 
 
 def make_constant(value: Json) -> Alternative:
-    """Return the narrowest type for a member of an enumeration."""
+    """Return the narrowest type for an enumeration's member."""
     match value:
         case bool():
             return Const("boolean", value)
@@ -508,7 +510,7 @@ def make_constant(value: Json) -> Alternative:
 
 
 def _objects(shape: Shape) -> list[Object]:
-    """Return the objects among a shape's alternatives. `any` includes an object without properties."""
+    """Return the objects among a shape's alternatives; for `any`, an object without properties."""
     objects = [alternative for alternative in shape if isinstance(alternative, Object)]
     return [*objects, OBJECT] if ANY in shape else objects
 
@@ -517,7 +519,7 @@ def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> S
     """Return a shape for instances that match both `shape` and at least one branch.
 
     If the objects in `shape` have properties, or no branch's objects do, the branches' objects are merged into them.
-    Otherwise each becomes a separate class.
+    Otherwise each branch's object becomes a separate class.
     """
     flat = _union(alternative for branch, _ in branches for alternative in branch)
     own, others = _objects(shape), _objects(flat)
@@ -563,7 +565,7 @@ def _is_included(alternative: Alternative, free: Collection[str]) -> bool:
 
 
 def _intersect_shapes(first: Shape, second: Shape) -> Shape:
-    """Return a shape that accepts the instances both accept, or slightly more."""
+    """Return a shape that accepts every instance that both shapes accept, and possibly more."""
     if first == (ANY,) or (ANY in first and ANY not in second):
         return second
     if ANY in second and ANY not in first:
@@ -577,7 +579,7 @@ def _intersect_shapes(first: Shape, second: Shape) -> Shape:
 
 
 def _meet(first: Alternative, second: Alternative) -> Alternative | None:
-    """Return an alternative for the instances that both accept, or slightly more. None if there are none."""
+    """Return an alternative for the instances that both accept, and possibly more; None if both accept none."""
     match first, second:
         case (Object(), Object()):
             return _meet_objects(first, second)
@@ -627,7 +629,7 @@ def _meet_objects(first: Object, second: Object) -> Object:
 
 
 def _join(objects: Sequence[Object]) -> Object:
-    """Merge objects into one. A property that an object does not declare has any value there, unless it is closed."""
+    """Merge objects. A property that only some objects declare accepts any value if one of the others is open."""
     if len(set(objects)) == 1:
         return objects[0]
     tables = [_map_properties(each) for each in objects]

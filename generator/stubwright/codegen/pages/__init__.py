@@ -1,1 +1,1 @@
-"""A package's remaining files, and the variables for their templates."""
+"""A package's files other than models, and the variables for their templates."""

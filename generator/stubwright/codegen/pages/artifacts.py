@@ -1,6 +1,6 @@
 """Generates a package's files: pages, models and `manifest.json`.
 
-Pages that need no models are rendered while worker processes may still generate models. Does not write files.
+Pages without models are rendered while worker processes generate the models. This module does not write files.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ RUNTIME = "stubwright-runtime"
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A file to write: its path below the output folder, with `/` separators, and its contents.
+    """A file to generate.
 
-    With `is_shared`, every manifest that generates the file generates the same contents.
+    Attributes:
+        path: The path below the output folder, with `/` separators.
+        is_shared: True if every manifest that generates the file generates the same contents.
     """
 
     path: str
@@ -47,7 +49,7 @@ def make_artifacts(manifest: ir.Manifest, models: Callable[[], PackageCode]) -> 
 
     Args:
         manifest: The lowered manifest.
-        models: Returns the code for its primitives. Called after all files that need no models are rendered.
+        models: Returns the primitives' code. Called after all files without models are rendered.
     """
     from stubwright.codegen.pages import package
     from stubwright.codegen.source import render
@@ -79,7 +81,7 @@ def make_artifacts(manifest: ir.Manifest, models: Callable[[], PackageCode]) -> 
 
 
 def _json(document: Mapping[str, ir.Json]) -> bytes:
-    """Format a manifest as JSON with one line per tool or other entry, for readable diffs."""
+    """Format a package's `manifest.json` with one line per tool or other entry, for readable diffs."""
     from pydantic_core import to_json  # 20 times faster than `json`
 
     lines = [to_json(key) + b": " + _lay_out(value) for key, value in document.items()]
@@ -87,7 +89,7 @@ def _json(document: Mapping[str, ir.Json]) -> bytes:
 
 
 def _lay_out(value: ir.Json) -> bytes:
-    """Format the value of a manifest key, one line per entry for lists and mappings."""
+    """Format the value of a top-level key, with one line per entry of a list or mapping."""
     from pydantic_core import to_json
 
     if isinstance(value, list) and value:

@@ -1,7 +1,7 @@
-"""The client page's classes: the client, its responses and its tasks, and the same for each toolset.
+"""The client page's classes: the client, its responses and its tasks, each also for every toolset.
 
-The client defines the tool methods. The other classes reuse them, unless the tool is deprecated: its method would
-lose the decorator. All toolsets have all resources and prompts, whose methods are in a common base class.
+The client defines the tool methods. The other classes reuse these methods, except for a deprecated tool's, which would
+lose its decorator. All toolsets have all resources and prompts, whose methods are in a common base class.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TASKS: Final = "The methods of tools that can run as tasks. Each starts a task;
 
 
 def make_client_classes(title: str, manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
-    """Yield the classes, each followed by its own methods."""
+    """Yield the client page's classes, each followed by the methods that it defines itself."""
     client = naming.name_client_class(manifest.stem)
     base = Name("PrimitivesBinding" if code.primitives else "Binding")
     primitives = [primitive.method for primitive in code.primitives]
@@ -63,7 +63,7 @@ def _plan(
     methods: Sequence[tuple[Name, Code]] = (),
     toolset: str | None = None,
 ) -> ClientClass:
-    """Plan a client class. `prefix` is for its response and task classes."""
+    """Plan a client class. Its responses and tasks classes are named with `prefix`."""
     return ClientClass(
         name,
         base,
@@ -78,7 +78,7 @@ def _plan(
 def _make_views(
     client: Name, prefix: Name, tools: Sequence[ir.Tool], units: Mapping[str, PrimitiveCode]
 ) -> Iterator[Code]:
-    """Yield the responses class if there are tools, and the tasks class if any tool can run as a task."""
+    """Yield the responses class if the client has tools, and the tasks class if a tool can run as a task."""
     if tools:
         yield _make_view(
             client, prefix + "Responses", Name("_runtime.Responses"), _RESPONSES, tools, Name("_runtime.responding")
@@ -94,7 +94,6 @@ def _list_starting(tools: Sequence[ir.Tool]) -> list[ir.Tool]:
 
 
 def _make_view(client: Name, name: Name, base: Name, doc: str, tools: Sequence[ir.Tool], wrapper: Name) -> Code:
-    """Return a class whose methods wrap the client class's methods."""
     methods = [
         (tool.names.method, fill("{}({}.{})", wrapper, client, tool.names.method))
         for tool in tools
@@ -104,7 +103,7 @@ def _make_view(client: Name, name: Name, base: Name, doc: str, tools: Sequence[i
 
 
 def _share(client: Name, tool: ir.Tool) -> Code:
-    """Return an expression for a tool method in a toolset's client. Methods with `pages` work there unchanged."""
+    """Return the expression with which a toolset's client reuses a tool method. Paginated methods need no wrapper."""
     method = fill("{}.{}", client, tool.names.method)
     return method if tool.gives_pages else fill("_runtime.sharing({})", method)
 

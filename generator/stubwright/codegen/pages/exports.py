@@ -1,4 +1,4 @@
-"""The runtime names that packages export to type checkers. At run time they export all of them."""
+"""Lists the runtime names that packages export: at run time all names, to type checkers only the names in use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OWN: Final = {"registry": ("TOOLS",), "server": ("asgi_app", "build_server")}
 ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingResult", "EndlessPages"}).union(
     *_PARTS.values(), *OWN.values()
 )
-"""Names that a package's classes must not have."""
+"""Names that a package's classes cannot have."""
 
 OF_HANDLES: Final = frozenset(_HANDLES)
 """Reserved names if the server has state handles."""
@@ -55,8 +55,7 @@ def list_exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) ->
     """Return the runtime names that a package exports.
 
     Args:
-        manifest: Its manifest.
-        parts: Its parts other than tools.
+        parts: The package's features other than tools.
         own: The names that the package defines itself.
     """
     return frozenset(_list_exports(manifest, parts)) - (_YIELDING & own)

@@ -50,7 +50,6 @@ def make_handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
 
 
 def _list_names(method: surface.HandlerMethod) -> frozenset[Name]:
-    """Return the names in a method signature."""
     return method.result.names.union({method.wrapper}, *(parameter.type.names for parameter in method.parameters))
 
 

@@ -1,6 +1,6 @@
 """A package's state handles: their ID types, and the handles in a handler's context.
 
-Their state models are models of shared schemas.
+The handles' state models are models of shared schemas.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ _ANY: Final = Name("Any")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of handle in a context: its attribute, its ID type and its state type.
+    """A kind of handle, as seen in a context.
 
-    `model` is the state class, if any.
+    Attributes:
+        name: The kind's name in the manifest.
+        attribute: The context's attribute.
+        id: The ID type.
+        model: The state class, if any.
     """
 
     name: str
@@ -36,18 +40,23 @@ class Kind:
 
     @property
     def handle(self) -> Code:
-        """The type of a single handle."""
+        """The type of one handle."""
         return fill("Handle[{}, {}]", self.model or _ANY, self.id)
 
     @property
     def handles(self) -> Code:
-        """The type of the object that creates and finds handles."""
+        """The type of the context's attribute, which creates and finds handles."""
         return fill("Handles[{}, {}]", self.model or _ANY, self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class HandleArguments:
-    """A tool's arguments that are IDs of one kind: the type of their names, and the type of their handles."""
+    """A tool's arguments that are IDs of one kind.
+
+    Attributes:
+        names: The `Literal` type of the arguments' names.
+        handle: The type of their handles.
+    """
 
     names: Code
     handle: Code
@@ -55,19 +64,19 @@ class HandleArguments:
 
 @dataclass(frozen=True, slots=True)
 class ContextHandles:
-    """The handles that a tool receives in its arguments. With `nested`, arguments can also contain handles."""
+    """The handles that a tool's handler receives. `nested` is true if an ID may be nested inside an argument."""
 
     named: tuple[HandleArguments, ...]
     nested: bool
 
     @property
     def is_overloaded(self) -> bool:
-        """True if a handle's type depends on the argument name, which requires a separate class."""
+        """True if the handle's type depends on the argument's name, which requires a separate class."""
         return len(self.named) + self.nested > 1
 
     @property
     def type(self) -> Code:
-        """`_Handles`, parametrized by the argument names and their handle type."""
+        """The type `_Handles`, with the argument names and their handles' type as parameters."""
         given = [fill("{}, {}", each.names, each.handle) for each in self.named]
         given += [fill("str, Handle[Any, Any]")] if self.nested else []
         return fill("_Handles[{}]", given[0] if given else fill("Never, Never"))
@@ -92,7 +101,7 @@ def list_kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
 
 
 def format_modelled_kinds(known: Sequence[Kind]) -> Code | None:
-    """Format the state classes by kind as a dictionary. None if no kind has one."""
+    """Format a dictionary of the state classes, keyed by kind; return None if no kind has one."""
     entries = [
         fill("{}: _models.{}", format_literal(kind.name), kind.model) for kind in known if kind.model is not None
     ]
@@ -132,7 +141,7 @@ def _kind(alternative: Alternative) -> str | None:
 
 
 def _is_inside(document: Document, expressions: list[Expression]) -> bool:
-    """Return whether any of the expressions has an ID nested inside its value."""
+    """Return whether the value of any expression contains an ID below its top level."""
     seen: set[Expression] = set()
     waiting = [inner for each in expressions for inner in _list_inner(document, each)]
     while waiting:
@@ -147,7 +156,7 @@ def _is_inside(document: Document, expressions: list[Expression]) -> bool:
 
 
 def _list_inner(document: Document, expression: Expression) -> Iterator[Expression]:
-    """Yield the expressions for the values inside an expression."""
+    """Yield the expressions for an array's items and an object's values."""
     for alternative in document.shape(expression):
         match alternative:
             case Object(properties=properties, values=values):

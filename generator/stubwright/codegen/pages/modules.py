@@ -1,6 +1,6 @@
 """Generates each primitive's code: its models module and its client methods.
 
-A primitive's code does not depend on other primitives, so worker processes can share the work.
+A primitive's code does not depend on other primitives, so worker processes can generate it in parallel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def make_all(manifest: ir.Manifest) -> PackageCode:
-    """Generate the code for all primitives of a manifest in this process."""
+    """Generate the code for all of a manifest's primitives in this process."""
 
     def generate(taken: ReservedNames) -> PackageCode:
         rest = make_rest(*select_arguments_of_rest(manifest, taken))
@@ -35,7 +35,7 @@ def make_all(manifest: ir.Manifest) -> PackageCode:
 def select_arguments_of_rest(
     manifest: ir.Manifest, taken: ReservedNames
 ) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, ReservedNames]:
-    """Return the arguments of `make_rest` for a manifest. `taken` contains its package's reserved names."""
+    """Return the arguments of `make_rest` for a manifest. `taken` has the names that its package reserves."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     modelled = {primitive.key for primitive in primitives if primitive.has_model} if "server" in manifest.emit else ()
     return primitives, frozenset(modelled), mark_shared(manifest), manifest.source, manifest.command, taken
@@ -54,10 +54,9 @@ def make_rest(
     Args:
         primitives: The resources, templates and prompts.
         modelled: The keys of the primitives with models.
-        shared: The manifest's shared schemas.
         source: The manifest's path in headers.
-        command: The command that generates its package, for headers.
-        taken: Reserved names of the package.
+        command: The command in headers that regenerates the package.
+        taken: Names that the package reserves.
     """
     from stubwright.codegen import surface
     from stubwright.codegen.source import render
@@ -94,7 +93,7 @@ def make_rest(
 
 
 def mark_shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
-    """Return the shared schemas with their redacted paths."""
+    """Return the shared schemas with the paths to redact in them."""
     if not manifest.shared or not any(tool.policy.get("redact") for tool in manifest.tools):
         return manifest.shared
     from stubwright.codegen.models import datamodel
@@ -105,7 +104,7 @@ def mark_shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
 def find_homes_for(
     tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: ReservedNames
 ) -> Mapping[str, ImportedType]:
-    """Return the shared schemas' classes for the models of some tools, keyed by name under `schemas`."""
+    """Return the shared schemas' classes that the models of these tools use, keyed by name under `schemas`."""
     if not shared:
         return {}
     from stubwright.codegen.models import datamodel
@@ -119,11 +118,10 @@ def make(
     """Generate the code for some tools in this process.
 
     Args:
-        tools: The tools.
-        homes: The classes of shared schemas, with their modules.
+        homes: The shared schemas' classes, with their modules.
         source: The manifest's path in headers.
-        command: The command that generates its package, for headers.
-        taken: Reserved names of the package.
+        command: The command in headers that regenerates the package.
+        taken: Names that the package reserves.
     """
     from stubwright.codegen import surface
     from stubwright.codegen.models import datamodel

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
-    """Return the pages that do not depend on models."""
+    """Return the pages that do not use models."""
     title = _title(manifest)
     pages = [Page("registry.py", "registry.py", make_registry_page(title, manifest))]
     if manifest.handles:
@@ -82,11 +82,11 @@ def make_manifest_pages(manifest: ir.Manifest) -> tuple[Page, ...]:
 
 
 def make_model_pages(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
-    """Return the remaining pages, except the primitives' own modules.
+    """Return the pages that use models, except the primitives' own modules.
 
     Args:
         manifest: The lowered manifest.
-        code: The code for its primitives, and the models of shared schemas.
+        code: The primitives' code, and the models of shared schemas.
     """
     title = _title(manifest)
     pages = [

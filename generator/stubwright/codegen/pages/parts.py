@@ -1,4 +1,4 @@
-"""Package contents and names that several pages use."""
+"""Names and features of a package that several pages use."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def name_input_class(tool: ir.Tool) -> Name:
-    """Return the name of a tool's arguments class."""
+    """Return the class name for a tool's arguments."""
     return naming.name_input_class(tool.names)
 
 
 def name_output_class(tool: ir.Tool) -> Name | None:
-    """Return the name of a tool's result class; None if the tool has no output schema."""
+    """Return the class name for a tool's result; None if the tool has no output schema."""
     return naming.name_output_class(tool.names) if tool.output is not None else None
 
 
@@ -44,7 +44,7 @@ def list_own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[st
 
     Args:
         manifest: The lowered manifest.
-        models: The names that its models modules define.
+        models: The names that the package's models modules define.
     """
     homes: dict[str, list[str]] = defaultdict(list)
     if manifest.emit:
@@ -61,12 +61,12 @@ def list_own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[st
 
 
 def has_examples(manifest: ir.Manifest) -> bool:
-    """Return whether any of a tool's examples can be a test."""
+    """Return whether a tool has an example that can run as a test."""
     return any(tool.examples for tool in manifest.tools)
 
 
 def list_modelled(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
-    """Return prompts and resource templates whose handlers receive a model."""
+    """Return the prompts and resource templates whose handlers receive a model."""
     return tuple(primitive for primitive in list_all(manifest) if primitive.has_model)
 
 
@@ -80,14 +80,21 @@ def _has_capability(manifest: ir.Manifest, name: str) -> bool:
 
 
 def needs_handlers(manifest: ir.Manifest) -> bool:
-    """Return whether the server needs handlers."""
+    """Return whether at least one handler method is required."""
     needing = any(primitive.handled or primitive.completes for primitive in list_all(manifest))
     return needing or any(tool.call is None for tool in manifest.tools)
 
 
 @dataclass(frozen=True, slots=True)
 class AskMethod:
-    """A question's method: whether it opens a URL, its answer class, and the message to the user."""
+    """A context's method that asks the user a question.
+
+    Attributes:
+        name: The method's name.
+        by_url: True if the question opens a URL.
+        answer: The answer's class.
+        doc: The message to the user.
+    """
 
     name: Name
     by_url: bool
@@ -107,17 +114,17 @@ class OwnContext:
 
     @property
     def name(self) -> Name:
-        """The name of this class."""
+        """The context class's name."""
         return naming.name_context_class(self.names)
 
     @property
     def ask(self) -> Name:
-        """The name of its questions class."""
+        """The name of the class for the context's questions."""
         return naming.ask_class(self.names)
 
     @property
     def handles(self) -> Name:
-        """The name of its handles class, if it has a separate one."""
+        """The name of the class for the context's handles, if it needs one of its own."""
         return naming.name_own_handles_class(self.names)
 
 

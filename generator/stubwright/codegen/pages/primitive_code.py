@@ -13,11 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveCode:
-    """The code for one primitive: its models module and its formatted client methods.
+    """A primitive's code: its models module and its formatted client methods.
 
-    `response` is a deprecated tool's method in the responses class, which refers to other tools' methods by name.
-    `task` is the same for the tasks class, if the tool can run as a task. `names` are the names in method signatures,
-    except builtins. `home` is a prompt's or resource's module below `models`, which is empty if there are no models.
+    Attributes:
+        classes: The names that the models module defines.
+        names: The names in method signatures, except builtins.
+        home: A prompt's or resource's module below `models`, which is empty if the primitive has no models.
+        response: A deprecated tool's method in the responses class, which reuses all other tools' methods.
+        task: A deprecated tool's method in the tasks class, if the tool can run as a task.
     """
 
     module: Code
@@ -31,10 +34,13 @@ class PrimitiveCode:
 
 @dataclass(frozen=True, slots=True)
 class PackageCode:
-    """The code for all primitives, in manifest order: `units` for tools, keyed by name, and `primitives` for the rest.
+    """The code for all primitives, in manifest order.
 
-    `shared` contains the models of each shared schema that has a class. `circles` contains the modules with the classes
-    of shared schemas that reference each other, keyed by name below `models.shared`.
+    Attributes:
+        units: The tools' code, keyed by name.
+        primitives: The code for resources, templates and prompts.
+        shared: The models of each shared schema that has a class.
+        circles: The modules for shared schemas that reference each other, keyed by name below `models.shared`.
     """
 
     units: Mapping[str, PrimitiveCode]

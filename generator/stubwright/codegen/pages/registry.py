@@ -1,6 +1,6 @@
 """A package's registry: one row per tool, resource and prompt.
 
-A row only contains values that the runtime cannot derive from the wire name.
+A row contains only values that the runtime cannot derive from the wire name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: its runtime class and the constructor's arguments."""
+    """A registry row: a runtime class, and the arguments for its constructor."""
 
     kind: Name
     arguments: tuple[Code, ...]

@@ -1,4 +1,4 @@
-"""Finds renamed tools and renamed handler methods."""
+"""Detects renamed tools and renamed handler methods."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def match_renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mappi
     """Map old names to new ones. A removed entry matches if exactly one new entry differs only in name and title.
 
     Args:
-        old: The old wire definitions, keyed by name.
-        new: The new wire definitions, keyed by name.
+        old: The old definitions as listed, keyed by name.
+        new: The new definitions as listed, keyed by name.
     """
     gone = {name: _serialize_definition(entry) for name, entry in old.items() if name not in new}
     fresh = {name: _serialize_definition(entry) for name, entry in new.items() if name not in old}
@@ -70,8 +70,8 @@ def find_current_names(name: str, renamed: Mapping[str, str], known: Collection[
     """Return the known names that a renamed class could have now.
 
     Args:
-        name: The old name of the class.
-        renamed: New method names by old name. Class names derive from them.
+        name: The class's old name.
+        renamed: The new names of methods, keyed by old name. Class names derive from method names.
         known: All current class names.
     """
     starts = {naming.to_pascal(old): naming.to_pascal(new) for old, new in renamed.items()}

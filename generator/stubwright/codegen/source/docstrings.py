@@ -1,4 +1,4 @@
-"""Docstrings for generated methods: the manifest's own text, and what callers need to know."""
+"""Docstrings for generated methods: the manifest's text, and what callers need to know about policies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def describe_tool(tool: ir.Tool) -> str:
-    """Return the manifest's text, then the wire name and the hints."""
+    """Return a tool's description, then its wire name and its hints."""
     hints = list(_hints(tool.annotations))
     facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
     facts = " ".join(
@@ -26,7 +26,7 @@ def describe_tool(tool: ir.Tool) -> str:
 
 
 def _limits(tool: ir.Tool) -> Iterator[str]:
-    """Yield sentences about a tool's policy, for its author and its callers."""
+    """Yield sentences about the limits in a tool's policy."""
     if tool.policy.get("confirm"):
         yield "The server first asks the user for permission."
     if scopes := tool.policy.get("scopes"):
@@ -55,7 +55,7 @@ def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
 
 
 def describe_primitive(primitive: ir.Primitive) -> str:
-    """Return the manifest's text, then the kind and the wire name."""
+    """Return a primitive's description, then its kind and its wire name."""
     definition = primitive.definition
     facts = f"{capitalize(primitive.kind)} ``{primitive.key}``."
     text = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
@@ -64,7 +64,7 @@ def describe_primitive(primitive: ir.Primitive) -> str:
 
 
 def describe_deprecation(deprecated: Mapping[str, str] | None) -> str | None:
-    """Return a sentence with a deprecation's version, replacement and reason, or None if not deprecated."""
+    """Return a sentence with a deprecation's version, replacement and reason, or None without a deprecation."""
     if deprecated is None:
         return None
     since = f" since {deprecated['since']}" if "since" in deprecated else ""
@@ -74,14 +74,14 @@ def describe_deprecation(deprecated: Mapping[str, str] | None) -> str | None:
 
 
 def describe_old_names(tool: ir.Tool) -> str | None:
-    """Return a sentence with a tool's old names and their last versions, or None if it has no old names."""
+    """Return a sentence with a tool's old names and the last version of each, or None if it has no old names."""
     until = [f" up to version {alias['removeAfter']}" if "removeAfter" in alias else "" for alias in tool.aliases]
     names = [f"``{alias['name']}``{end}" for alias, end in zip(tool.aliases, until, strict=True)]
     return f"Also callable as {' and as '.join(names)}." if names else None
 
 
 def describe_parameter(text: str, default: Code | None) -> str:
-    """Describe a client method's parameter: its own text, and the default that the server applies."""
+    """Describe a client method's parameter: the schema's description, and the default that the server applies."""
     if default is None:
         return text
     sentences = text if not text or text.endswith((".", "!", "?", ":")) else f"{text}."
@@ -89,7 +89,7 @@ def describe_parameter(text: str, default: Code | None) -> str:
 
 
 def describe_arguments(doc: str, described: Iterable[tuple[str, str]]) -> str:
-    """Append a section for the arguments that have a description."""
+    """Append an `Args:` section for the arguments that have a description."""
     lines = [f"    {name}: {text.replace(_LINE, _INDENTED)}" for name, text in described if text]
     return "\n".join([doc, "", "Args:", *lines]) if lines else doc
 

@@ -27,19 +27,19 @@ _LINE_LENGTH: Final = 88
 
 @dataclass(frozen=True, slots=True)
 class ImportGroup:
-    """A module, relative to the importing one, and the names to import from it."""
+    """The names to import from a module, whose path is relative to the importing module."""
 
     module: Name
     names: tuple[Name, ...]
 
     def format_imported(self, indent: int = 0) -> Code:
-        """Return the import lines. Each name with an alias in `DATES` is on its own line."""
+        """Return the import lines. A name with an alias in `DATES` gets its own line."""
         renamed = [fill("{} as {}", DATES[name], name) for name in self.names if name in DATES]
         plain = [name for name in self.names if name not in DATES]
         return self._lines([*([plain] if plain else []), *([each] for each in renamed)], indent)
 
     def format_exported(self, indent: int = 0) -> Code:
-        """Return the import lines that re-export the names from a package."""
+        """Return the import lines with which a package re-exports the names."""
         return self._lines([[fill("{} as {}", name, name)] for name in self.names], indent)
 
     @property

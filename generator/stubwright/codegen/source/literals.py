@@ -1,4 +1,4 @@
-"""Converts values to Python source. The only way for manifest text to reach generated code.
+"""Converts values to Python source. Manifest text reaches generated code only through this module.
 
 Text cannot terminate its literal, and invisible characters are escaped.
 """

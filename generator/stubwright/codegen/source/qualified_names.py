@@ -9,7 +9,7 @@ from stubwright.pycode import Code, Name, trust
 
 
 def qualify_names(text: Code, alias: Name, names: Collection[str]) -> Code:
-    """Prefix these names in a type with `alias`."""
+    """Prefix each of these names in a type with `alias`."""
     data = text.encode()  # `ast` offsets are in bytes
     nodes = [node for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)]
     for node in sorted(nodes, key=lambda node: node.col_offset, reverse=True):

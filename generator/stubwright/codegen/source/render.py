@@ -1,6 +1,6 @@
 """Renders pages with the templates and Black.
 
-Templates only contain layout. They accept values of type `Code`, which the filters in `literals` create, and reject all
+Templates contain only layout. They accept values of type `Code`, which the filters in `literals` create, and reject all
 others.
 """
 
@@ -26,10 +26,14 @@ CUT = fill("\f")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A file: its path in the package, its template, and the template's variables.
+    """A file to render.
 
-    `tail` contains formatted parts that follow the template's output, each after an empty line. If `is_beside` is true,
-    the file is next to the package and not part of its wheel.
+    Attributes:
+        path: The path in the package.
+        template: The template's name.
+        values: The template's variables.
+        tail: Formatted parts that follow the template's output, each after an empty line.
+        is_beside: True if the file is next to the package, so that its wheel does not contain the file.
     """
 
     path: str
@@ -43,8 +47,10 @@ class Page:
 class ClientClass:
     """A class on the client page: a client (of the server or a toolset), its responses, or its tasks.
 
-    `methods` pairs each method that it reuses from the client with an expression. `responses` and `tasks` are the
-    classes of `with_raw_response` and `tasks`.
+    Attributes:
+        methods: Each method that the class reuses from the client, with an expression for it.
+        responses: The class that `with_raw_response` returns.
+        tasks: The class that `tasks` returns.
     """
 
     name: Name
@@ -66,7 +72,7 @@ def render_header(source: str, command: str) -> Code:
 
 
 def render_page(head: Code, planned: Page) -> Code:
-    """Render a Python file. `head` comes from `render_header` and must not reach Black."""
+    """Render a Python file. `head` comes from `render_header` and is not formatted."""
     template = _environment().get_template(f"{planned.template}.jinja")
     parts = trust(template.render(planned.values)).split(CUT)
     return join("", [head, *map(format_python, map(trust, parts)), *(fill("\n{}", part) for part in planned.tail)])
@@ -100,7 +106,8 @@ def render_task(planned: ClientMethod) -> Code:
 def format_python(source: Code) -> Code:
     """Format part of a Python file, possibly indented, like Black.
 
-    Templates and literals already follow Black's layout, so only parts with an overlong line of code need Black itself.
+    Templates and literals already follow Black's layout, so only parts with a line of code that is too long are
+    formatted by Black itself.
     """
     return trust(_format_blank_lines(source))
 
@@ -153,8 +160,8 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 def _lay_out(items: Sequence[Code | tuple[Code, ...]], before: Code, after: Code, indent: int) -> Code:
     """Lay out the contents of brackets like Black.
 
-    The items stay on the same line if they fit, otherwise they share a separate line, otherwise each gets a line.
-    An item that is itself a list contains dictionary entries.
+    The items stay on the brackets' line if they fit, otherwise they share a separate line, otherwise each gets a line.
+    An item that is itself a tuple contains dictionary entries.
     """
     rows = [item if isinstance(item, Code) else fill("{{{}}}", join(", ", item)) for item in items]
     plain = join(", ", rows)
@@ -190,7 +197,7 @@ def _indent(indent: int) -> Code:
 
 
 def make_environment(folder: str) -> jinja2.Environment:
-    """Return an environment for a folder's templates, which write source unchanged and reject all other values."""
+    """Return a Jinja environment whose templates write source unchanged and reject all other values."""
     jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(package_data.TEMPLATES / folder),
         undefined=jinja2.StrictUndefined,

@@ -1,4 +1,4 @@
-"""Generates a server's TypeScript: a module with its types and client, and the runtime that all servers share."""
+"""Generates a server's TypeScript: a module with its types and client, and the runtime shared by all modules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DEFINED = ("name", "inputSchema", "outputSchema")
 
 
 def make_artifacts(manifest: ir.Manifest) -> tuple[Artifact, ...]:
-    """Return the module for a manifest's server, and the files that all servers share."""
+    """Return the module for a manifest's server, and the files that all modules share."""
     runtime = render_typescript("stubwright", {"cursor": Name(CURSOR), "key": format_value(IDEMPOTENCY_META_KEY)})
     tools = {"head": _write_head(manifest), "tools": [_format_members(_normalize(tool)) for tool in manifest.tools]}
     drift = {
@@ -87,7 +87,7 @@ def _format_members(value: Mapping[str, ir.Json]) -> list[Code]:
 
 
 def _normalize(tool: ir.Tool) -> dict[str, ir.Json]:
-    """Return a tool's compared fields, normalized like in the Python client."""
+    """Return the tool fields that detect a changed server, normalized as in the Python client."""
     fields = {field: normalize_field(field, tool.listed.get(field)) for field in FIELDS}
     return {"name": tool.name, **{field: value for field, value in fields.items() if value is not None}}
 
@@ -104,7 +104,7 @@ def _define(tool: ir.Tool, manifest: ir.Manifest) -> dict[str, Any]:
 
 
 def _find_shared_schemas(definitions: Sequence[dict[str, Any]]) -> dict[str, ir.Json]:
-    """Return the local schemas that several tools share, unless another tool has a different one with the same name."""
+    """Return the local schemas that several tools share, unless two tools use one name for different schemas."""
     found: dict[str, list[ir.Json]] = {}
     for definition in definitions:
         for name, schema in _get_local_schemas(definition).items():
@@ -146,7 +146,7 @@ def _name_shared(name: str) -> Code:
 
 
 def _drop_annotations(schema: ir.Json, dialect: dialects.Dialect, formats: ir.Formats) -> ir.Json:
-    """Remove annotations and formats unless they are asserted: the SDK always asserts formats."""
+    """Remove annotations, and formats that are not asserted, because the SDK always asserts formats."""
     keywords = {"$comment", "description", "title"} | (set() if "assert" in formats else {"format"})
     annotations = [
         (*pointer, keyword)
@@ -193,7 +193,6 @@ def _tag_deprecated(primitive: ir.Tool | ir.Primitive) -> list[str]:
 
 
 def _write_pages(tool: ir.Tool, types: ToolTypes) -> Code:
-    """Return a paginated tool's entry in `pages`."""
     output, is_own = naming.name_output_class(tool.names), bool(tool.paginate)
     items = format_value(tool.paginate["items"] if is_own else "items")
     return fill(

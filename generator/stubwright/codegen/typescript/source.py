@@ -1,4 +1,4 @@
-"""Converts values and text to TypeScript source. The only way for manifest text to reach a module."""
+"""Converts values to TypeScript source. Manifest text reaches a module only through this module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAFE = 2**53
 
 
 def format_value(value: Json) -> Code:
-    """Return a one-line expression equal to a JSON value. Parts that already are source stay unchanged."""
+    """Return a one-line expression equal to a JSON value. Parts that are source already stay unchanged."""
     match value:
         case Code():
             return value
@@ -38,7 +38,7 @@ def format_value(value: Json) -> Code:
 
 
 def _round(value: int) -> str:
-    """Round a number to JavaScript's precision, so that linters do not report a loss of precision."""
+    """Round a number to a double's precision, so that linters do not report a loss of precision."""
     try:
         return json.dumps(float(value))
     except OverflowError:
@@ -46,7 +46,7 @@ def _round(value: int) -> str:
 
 
 def format_member(value: Json) -> Code:
-    """Return the literal type for a member of an enumeration. Widen numbers that are not exact in JavaScript."""
+    """Return the literal type for an enumeration's member, or `number` if JavaScript cannot represent it exactly."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _SAFE:
         return fill("number")
     return format_value(value)
@@ -58,8 +58,7 @@ def format_key(name: str) -> Code:
 
 
 def format_doc(text: str, indent: int = 0, tags: Sequence[str] = ()) -> Code:
-    """Return a TSDoc comment with its line break, indented by `indent` spaces; empty if there are no text and no
-    tags."""
+    """Return a TSDoc comment with its line break, indented by `indent` spaces; empty without text and tags."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n").replace("``", "`").expandtabs(4).strip()
     lines = [*plain.split("\n")] if plain else []
     lines += [*([""] if lines and tags else []), *(" ".join(tag.split()) for tag in tags)]

@@ -1,4 +1,4 @@
-"""Describes a server's TypeScript as if it were a Python client's surface, with TypeScript methods and types."""
+"""Describes a server's TypeScript as if it were a Python client's surface."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LISTS = frozenset({"Sequence", "list"})
 
 
 def describe_surface(manifest: ir.Manifest) -> Surface:
-    """Describe the surface of a server's module. Its types are Python, which `show_type` converts."""
+    """Describe the surface of a server's module. The types are Python, which `show_type` converts."""
     tools = tuple(
         replace(tool, input=make_plain(tool.input), output=tool.output and make_plain(tool.output))
         for tool in manifest.tools
@@ -65,7 +65,7 @@ def _describe_interface(described: Class) -> Class:
 
 
 def _describe_property(field: Field) -> Field:
-    """Convert a field. If its property can be missing, its type includes `undefined`."""
+    """Convert a field; if the property can be missing, its type includes `undefined`."""
     if field.default is None:
         return field
     choices = tuple(dict.fromkeys(_UNDEFINED if each == "None" else each for each in (*field.type.choices, _UNDEFINED)))

@@ -1,7 +1,7 @@
 """Generates a server's types: for shared schemas, and for tools' arguments and results.
 
-The Python package's classes are planned by the same code, so the types have the same names. A type accepts every valid
-instance of its schema.
+The Python package's classes are planned by the same code, so both languages use the same names. A type accepts every
+valid instance of its schema.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SCALARS = {
 
 @dataclass(frozen=True, slots=True)
 class ToolTypes:
-    """A tool's types. `is_optional` is true if an empty object is a valid argument."""
+    """The types of a tool's arguments and result. `is_optional` is true if an empty object is a valid argument."""
 
     source: Code
     names: tuple[Name, ...]
@@ -59,7 +59,7 @@ class ServerTypes:
     tools: Mapping[str, ToolTypes]
 
     def list_names(self) -> Iterator[Name]:
-        """Yield all names, once for each schema that defines them."""
+        """Yield every type name, once for each schema that defines it."""
         yield from (name for name, _ in self.shared)
         yield from (name for tool in self.tools.values() for name in tool.names)
 
@@ -80,14 +80,14 @@ def make_types(manifest: ir.Manifest) -> ServerTypes:
 
 
 def make_plain(schema: ir.Schema) -> ir.Schema:
-    """Remove formats from a schema's strings: JSON strings have no format."""
+    """Remove string formats from a schema, because JSON represents every format as a plain string."""
     return replace(schema, rich=False, exact=False)
 
 
 def find_unions(
     shared: Sequence[ir.SharedSchema], classes: Mapping[str, ImportedType], taken: ReservedNames
 ) -> tuple[dict[Name, list[Json]], dict[str, ImportedType]]:
-    """Return the alternatives of shared unions with objects, which only have a type in TypeScript, and all types."""
+    """Return the alternatives of shared unions that contain objects, keyed by type name, and all shared types."""
     homes = dict(classes)
     others = [each for each in shared if each.name not in classes]
     for schema in others:
@@ -147,7 +147,7 @@ def _make_tool(tool: ir.Tool, homes: Mapping[str, ImportedType], unions: _Unions
 
 
 def _name_unions(plan: ClassPlan, unions: _Unions) -> ClassPlan:
-    """Refer to shared unions by name in a plan's types, instead of their alternatives."""
+    """Replace shared unions' alternatives in a plan's types with the unions' names."""
 
     def simplify(schema: Json) -> Json:
         match schema:
@@ -171,7 +171,6 @@ def _name_unions(plan: ClassPlan, unions: _Unions) -> ClassPlan:
 
 
 def _write_type(plan: ClassPlan) -> Code:
-    """Return a planned class's declaration."""
     if plan.shared is not None and plan.is_alias:
         return _write_alias(plan.name, plan.doc, naming.name_type(plan.shared.name))
     if plan.fields or plan.shared is not None:
@@ -205,7 +204,7 @@ def _write_interface(plan: ClassPlan) -> Code:
 
 
 def _is_weak(plan: ClassPlan) -> bool:
-    """Return whether TypeScript would reject valid objects without any of the type's properties."""
+    """Return whether TypeScript would reject a valid object because it lacks all of the type's properties."""
     is_exempt = plan.closed or plan.is_open or plan.values is not None
     return plan.shared is None and not is_exempt and not any(field.required for field in plan.fields)
 
@@ -249,7 +248,7 @@ def _write_map(values: Code, *, is_alias: bool) -> Code:
 
 
 def _unite(choices: Iterable[Code]) -> Code:
-    """Return a union without duplicates and without numeric literals that `number` includes."""
+    """Return a union without duplicates and without numeric literals if it contains `number`."""
     unique = list(dict.fromkeys(choices))
     if _SCALARS["number"] in unique:
         unique = [each for each in unique if not re.fullmatch(r"-?\d+", each)]
