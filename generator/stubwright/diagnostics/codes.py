@@ -17,7 +17,7 @@ Severity: TypeAlias = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A code's severity and meaning: one row in the table."""
+    """A diagnostic code: a row in the table of codes."""
 
     id: str
     severity: Severity
@@ -29,10 +29,10 @@ class Diagnostic:
     """A problem in the input.
 
     Attributes:
-        code: Its code.
-        message: A description of the problem. Long quotations are truncated in the middle.
+        code: The diagnostic code, such as `SW203`.
+        message: What is wrong. Long quotations are truncated in the middle.
         at: The narrowest location of the problem.
-        help: How to fix it. Long quotations are truncated in the middle.
+        help: How to fix the problem. Long quotations are truncated in the middle.
     """
 
     code: str
@@ -49,7 +49,7 @@ class Diagnostic:
 
     @property
     def severity(self) -> Severity:
-        """The code's severity."""
+        """The severity of the diagnostic's code."""
         return CODES[self.code].severity
 
 
@@ -128,7 +128,7 @@ CODES = _table(
     ("SW252", "error", "`x-handle` refers to a handle that is not declared."),
     ("SW253", "error", "A public cache cannot be combined with scopes."),
     ("SW254", "error", "A form cannot represent a question's schema."),
-    ("SW255", "error", "A URI template is malformed, or cannot be matched."),
+    ("SW255", "error", "A URI template is malformed, or a URI cannot be matched with it."),
     ("SW256", "error", "A resource's URI has no scheme."),
     ("SW257", "error", "Content is missing, defined twice, or invalid."),
     ("SW258", "error", "The manifest refers to an argument that does not exist."),
@@ -138,7 +138,7 @@ CODES = _table(
     ("SW262", "error", "A URL of an HTTP call is invalid."),
     ("SW263", "error", "Credentials are incomplete or not declared."),
     ("SW264", "error", "An HTTP call has a setting that its method or section does not allow."),
-    ("SW265", "error", "An HTTP call has a header that cannot be sent, or that an argument must not set."),
+    ("SW265", "error", "An HTTP call has a header that cannot be sent, or that an argument cannot set."),
     ("SW266", "error", "The manifest refers to a part that no response can have."),
     ("SW267", "error", "The page settings do not locate the next page."),
     ("SW268", "error", "An issuer or a resource in `auth` is not a URL, or does not use HTTPS."),
@@ -200,7 +200,7 @@ CODES = _table(
     ("SW353", "warning", "Some clients' limit is exceeded."),
     ("SW354", "warning", "A target ignores part of an input schema or omits values."),
     ("SW355", "warning", "An argument declares a format that is not validated."),
-    ("SW380", "warning", "`lint.ignore` lists an error."),
+    ("SW380", "warning", "`lint.ignore` lists an error code, but only warnings can be ignored."),
     ("SW381", "warning", "`lint.ignore` lists a code that does not exist."),
     ("SW391", "warning", "A client's manifest contains warnings about the server."),
     ("SW401", "error", "Two manifests generate the same file."),

@@ -18,7 +18,7 @@ _QUOTED: Final = re.compile(r"(?<=`)[^`]+(?=`)")
 
 
 def truncate(text: str, most: int) -> str:
-    """Truncate, in the middle, quotations longer than `most` characters and then the whole text."""
+    """Truncate long quotations in the middle, each to `most` characters, and then the whole text."""
     if len(text) <= most:
         return text
     return _cut(_QUOTED.sub(lambda match: _cut(match[0], most), text), _WHOLE)

@@ -15,8 +15,8 @@ class Place:
     Attributes:
         file: The file path, as the user wrote it.
         pointer: The keys and indexes on the path to the value.
-        on: Whether the location is the key or the value.
-        part: The start and exclusive end of a character range in an unescaped string, empty for the whole string.
+        on: `key` for the location of the value's key, `value` for the value itself.
+        part: The start and the exclusive end of a range of characters in the unescaped string; empty for all of it.
     """
 
     file: str
@@ -25,7 +25,7 @@ class Place:
     part: tuple[int, int] | tuple[()] = ()
 
     def __truediv__(self, step: str | int) -> Place:
-        """Return the location of a child."""
+        """Return the location of the child at `step`, a key or an index."""
         return Place(self.file, (*self.pointer, step))
 
     def point_at_key(self) -> Place:

@@ -24,7 +24,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A correction: replace the scalar `old` with `new`, keeping the quotes."""
+    """A correction that replaces the scalar `old` with `new` and keeps its quotes."""
 
     old: str
     new: str
@@ -32,14 +32,14 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Requote:
-    """A correction: add or remove the quotes of the scalar."""
+    """A correction that adds quotes to a scalar, or removes them if `is_quoted` is true."""
 
     is_quoted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """A correction: insert an entry at the start of the mapping."""
+    """A correction that inserts an entry at the start of a mapping."""
 
     key: str
     value: str
@@ -49,7 +49,7 @@ Correction: TypeAlias = Rename | Requote | Insert
 
 
 class Advice(str):
-    """A help message with a correction at the diagnostic's location, which `check --fix` applies."""
+    """A help message with a correction for the diagnostic's location, which `check --fix` applies."""
 
     __slots__ = ("correction",)
 
@@ -67,7 +67,7 @@ ADD_QUOTES: Final = Advice("put it in quotes", Requote(is_quoted=True))
 
 
 def describe_found(value: Any) -> str:
-    """Describe a value in the source: "the string `abc`", "a mapping"."""
+    """Describe a value in the manifest, such as "the string `abc`" or "a mapping"."""
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
     if isinstance(value, list):
@@ -84,13 +84,13 @@ def describe_found(value: Any) -> str:
 
 
 def quote(values: Iterable[Any]) -> str:
-    """Quote values for a message: "`a`, `b` or `c`"."""
+    """Quote values for a message, as in "`a`, `b` or `c`"."""
     *most, last = [f"`{format_scalar(value)}`" for value in values]
     return f"{', '.join(most)} or {last}" if most else last
 
 
 def format_scalar(value: Any) -> str:
-    """Format a scalar as in YAML and JSON, without quotes."""
+    """Format a scalar as YAML and JSON do, without quotes."""
     return (
         {True: "true", False: "false", None: "null"}[value]
         if value is None or value is True or value is False
@@ -99,7 +99,7 @@ def format_scalar(value: Any) -> str:
 
 
 def is_quoted(value: Any, types: Iterable[str]) -> bool:
-    """Return whether a string would be a value of one of `types` without its quotes."""
+    """Return whether a quoted string would have one of `types` without its quotes."""
     if not isinstance(value, str):
         return False
     return ("boolean" in types and value in ("true", "false")) or (
@@ -108,15 +108,15 @@ def is_quoted(value: Any, types: Iterable[str]) -> bool:
 
 
 def find_nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is most similar to `word`, or None. Ignores case, `-` and `_`."""
+    """Return the known word most similar to `word`, ignoring case, `-` and `_`; None if no word is similar."""
     return _find_nearest(word, list(known), _ALIKE)
 
 
 def find_misspelt(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that `word` certainly misspells, or None.
 
-    Use this for words that could be valid, and `find_nearest` for invalid words. Two swapped adjacent letters count as
-    a misspelling even in short words such as `type`.
+    For a `word` that can be valid; `find_nearest` is for invalid words. Two swapped adjacent letters count as a
+    misspelling even in short words such as `type`.
     """
     names = list(known)
     near = _find_nearest(word, names, _THE_SAME)
@@ -128,8 +128,8 @@ def find_misspelt(word: str, known: Iterable[str]) -> str | None:
 def is_slip(word: str, other: str) -> bool:
     """Return whether `word` looks like `other` with one or two wrong letters.
 
-    Both words could be valid, so deliberately similar names do not count: `v1` and `v2`, `get` and `set`, `import` and
-    `export`. Only one part of the word can differ, in one letter, or in two if the part is long.
+    Both words can be valid, so deliberately similar names do not count: `v1` and `v2`, `get` and `set`, `import` and
+    `export`. The words can differ in only one part, by one letter, or by two if the part is long.
     """
     parts, others = (re.split(r"[^a-z0-9]+", each.casefold()) for each in (word, other))
     if word == other or len(parts) != len(others):
@@ -150,12 +150,10 @@ def suggest(word: str, near: str) -> Advice:
 
 
 def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
-    """Suggest the known word nearest to an unknown word or list the known words.
+    """Suggest the known word nearest to an unknown word, or list the known words.
 
     Args:
-        word: The unknown word.
-        known: The known words.
-        what: The plural noun for them, such as "handles".
+        what: The plural noun for the known words, such as "handles".
     """
     names = list(known)
     near = find_nearest(word, names)
@@ -166,7 +164,7 @@ def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """Shorten text for a message: put it on one line and truncate it if it is long."""
+    """Put text on one line for a message, and truncate it to `limit` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
 
@@ -193,7 +191,7 @@ def _find_nearest(word: str, known: list[str], cutoff: float) -> str | None:
 
 
 def _edits(word: str, other: str) -> int:
-    """Count the letters to add, omit, replace or swap with a neighbor to turn one word into the other.
+    """Count the letters to insert, delete, replace or swap with a neighbor to turn one word into the other.
 
     If the lengths differ by more than two, return the longer word's length.
     """

@@ -1,6 +1,6 @@
 """Diagnostic printers, one module per format.
 
-They return text that ends in a line break. Its only escape sequences are colors.
+A printer returns text that ends in a line break. The only escape sequences in it are colors.
 """
 
 from stubwright.diagnostics.printers import github, json, text, unified_diff

@@ -10,14 +10,14 @@ from stubwright.diagnostics import Diagnostic, Place, Span
 
 
 class Lines(Protocol):
-    """The lines of a text. Line and column numbers start at 1."""
+    """A text's lines. Line and column numbers start at 1."""
 
     def measure_width(self, number: int) -> int:
-        """Return a line's length in characters."""
+        """Return the length of line `number` in characters."""
         ...
 
     def get_part(self, number: int, first: int, last: int) -> str | None:
-        """Return columns `first` (inclusive) to `end` (exclusive) of a line, or None if the line does not exist."""
+        """Return columns `first` (inclusive) to `last` (exclusive) of line `number`, or None without such a line."""
         ...
 
 
@@ -26,7 +26,7 @@ class Source(Protocol):
 
     @property
     def lines(self) -> Lines:
-        """The lines of the text."""
+        """The lines of the source."""
         ...
 
     def find_span(self, place: Place) -> Span:
@@ -40,7 +40,7 @@ Sources: TypeAlias = Mapping[str, Source]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A diagnostic with its span."""
+    """A diagnostic with its span in the source."""
 
     span: Span | None
     diagnostic: Diagnostic
@@ -49,7 +49,7 @@ class Finding:
 def locate(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[Finding]:
     """Deduplicate diagnostics and sort them by file, position, code and message. Those without a file come first.
 
-    A value that YAML aliases repeat has several locations in the manifest but only one span in the text.
+    A value that YAML aliases repeat has several locations in the manifest but only one span in the file.
     """
     findings: dict[tuple[Span | None, str, str], Finding] = {}
     for diagnostic in diagnostics:

@@ -34,7 +34,7 @@ _COLOURS: Mapping[Severity, str] = {"error": _RED, "warning": _YELLOW}
 
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> str:
-    """Format diagnostics as text, empty if there are none."""
+    """Format diagnostics as text; return an empty string if there are none."""
     findings = locate(diagnostics, sources)
     if not findings:
         return ""
@@ -43,7 +43,7 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> 
 
 
 def _group_by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
-    """Group findings with a common cause, at the position of the first. Each other finding forms its own group."""
+    """Group findings that have a common cause, at the position of the first; every other finding is its own group."""
     alike: dict[tuple[str, str, str | None], list[Finding]] = {}
     for finding in findings:
         diagnostic = finding.diagnostic
@@ -58,7 +58,7 @@ def _group_by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
 
 
 def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color: bool) -> str:
-    """Format a finding. `others` are findings with the same cause elsewhere."""
+    """Format a finding. `others` have the same cause but other locations."""
     span, diagnostic = finding.span, finding.diagnostic
 
     def paint(words: str, colour: str) -> str:
@@ -86,7 +86,7 @@ def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color:
 
 
 def _clip(lines: Lines, span: Span) -> tuple[str, int, int] | None:
-    """Return the part of a source line to show, and the column and number of carets; None if the line is blank."""
+    """Return the part of the source line to show, the carets' column, and their number; None for a blank line."""
     first, last = span.column - 1, max(span.column, span.end_column - 1)
     width = lines.measure_width(span.line)
     # Keep one character before the visible part, since a joiner's width depends on the previous character.
@@ -104,7 +104,7 @@ def _clip(lines: Lines, span: Span) -> tuple[str, int, int] | None:
 
 
 def _find_end(line: str, start: int) -> int:
-    """Return the end of the longest part of a line, from `start`, that fits in `WIDTH` columns."""
+    """Return the end of the longest part of a line, from `start`, that fits in `WIDTH` terminal columns."""
     if line.isascii():
         return min(len(line), start + WIDTH)
     end = start
