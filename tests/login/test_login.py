@@ -293,7 +293,7 @@ def test_nothing_is_recorded_without_a_login(world: World, run: Callable[..., Do
 def test_a_contract_of_a_server_with_a_token_takes_the_login(world: World, run: Callable[..., Done]) -> None:
     world.tokens["a-token-of-another-way"] = "mcp"
     assert run("lock", world.server, "--token", "a-token-of-another-way", "-o", "desk.yaml").status == 0
-    assert "needs the header `Authorization`" in run("verify", "desk.yaml").err
+    assert "requires the header `Authorization`" in run("verify", "desk.yaml").err
     assert run("verify", "desk.yaml", "--login").status == 0
     assert run("verify", "desk.yaml").status == 0
 
@@ -430,7 +430,7 @@ def test_without_a_browser_the_url_is_printed(
 def test_a_registered_program_logs_in(world: World, run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
     world.issuer = {"registration_endpoint": None}
     done = run("call", world.server, "a", "--login")
-    assert (done.status, "pass its --client-id" in done.err) == (3, True)
+    assert (done.status, "pass --client-id" in done.err) == (3, True)
     assert run("call", world.server, "a", "--login", "--client-id", "mine").status == 0
     assert world.list_heard("/token")[-1]["client_id"] == "mine"
     storage.locate(world.server).unlink()
@@ -503,7 +503,10 @@ BAD: Mapping[str, tuple[Callable[[World], Fields], str]] = {
         lambda w: {"issuer": {"token_endpoint": "http://auth.example.com/token"}},
         "the token endpoint of the authorization server is not an https URL",
     ),
-    "no token endpoint": (lambda w: {"issuer": {"token_endpoint": None}}, "there is no token endpoint"),
+    "no token endpoint": (
+        lambda w: {"issuer": {"token_endpoint": None}},
+        "the token endpoint of the authorization server is missing",
+    ),
     "iss of another": (
         lambda w: {"redirect": {"iss": "https://auth.example.com"}},
         "was redirected by a server other than",
@@ -513,7 +516,7 @@ BAD: Mapping[str, tuple[Callable[[World], Fields], str]] = {
     "an odd error": (lambda w: {"redirect": {"code": None, "error": "\x1b[1mx"}}, "denied the login\n"),
     "no code": (lambda w: {"redirect": {"code": None}}, "without a code"),
     "registration refused": (lambda w: {"registered": {"client_id": None}}, "did not register this program"),
-    "no bearer token": (lambda w: {"token": {"token_type": "DPoP"}}, "a type other than Bearer"),
+    "no bearer token": (lambda w: {"token": {"token_type": "DPoP"}}, "a token that is not a Bearer token"),
     "an unsendable token": (lambda w: {"token": {"access_token": "a\r\nb"}}, "issued no token"),
 }
 
@@ -554,7 +557,7 @@ def test_a_login_ends_when_nobody_comes(
     monkeypatch.setattr(browser, "_SECONDS", 0.05)
     monkeypatch.setattr(webbrowser, "open", lambda _: True)
     done = run("call", world.server, "a", "--login")
-    assert (done.status, "no login within 0.05 s" in done.err) == (3, True)
+    assert (done.status, "the login was not completed within 0.05 s" in done.err) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -565,7 +568,7 @@ def test_a_login_ends_when_nobody_comes(
         ("http://auth.example.com/token", "is not an https URL"),
         ("https://me:pw@auth.example.com/token", "is not an https URL"),
         ("https://auth.example.com/token#x", "is not an https URL"),
-        (["https://auth.example.com/token"], "there is no token endpoint"),
+        (["https://auth.example.com/token"], "the token endpoint is missing"),
     ],
 )
 def test_a_server_elsewhere_names_endpoints_with_https(url: object, told: str) -> None:
@@ -624,7 +627,10 @@ def test_a_contract_holds_no_token(world: World, run: Callable[..., Done], monke
         (["list", "desk.yaml", "--logout"], "--logout is for a URL"),
         (["list", "desk.yaml", "--client-credentials"], "--client-credentials is for a URL"),
         (["lock", "desk.yaml", "--login"], "require a URL"),
-        (["lock", "https://a.example/", "https://b.example/", "--client-credentials"], "several would get the same"),
+        (
+            ["lock", "https://a.example/", "https://b.example/", "--client-credentials"],
+            "several servers would get the same",
+        ),
         (["lock", "--config", "x.json", "--client-credentials"], "cannot be combined with --config"),
         (["test", "--config", "x.json", "--client-id", "x"], "cannot be combined with --config"),
         (["verify", "x.yaml", "--against", "tools.json", "--login"], "they cannot be combined with --against"),

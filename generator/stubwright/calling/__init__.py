@@ -1,1 +1,1 @@
-"""Calls servers and shows their lists on the command line: parses arguments and shows results and questions."""
+"""Calls servers and shows their lists on the command line."""

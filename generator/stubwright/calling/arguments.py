@@ -1,6 +1,6 @@
 """Parses command-line words as tool arguments, typed by the tool's `inputSchema`.
 
-Converts only unambiguous values; the server validates the rest.
+Only unambiguous values are converted; the server validates the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ArgumentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A value in the arguments: its name in messages, and the schemas that apply to it."""
+    """An argument or one of its properties: the name in messages, and the schemas that apply to the value."""
 
     name: str
     schemas: tuple[Mapping[str, Any], ...]
@@ -56,7 +56,7 @@ def parse(
         schema: The tool's `inputSchema`.
         read: Reads a file. Raises OSError.
         read_input: Reads standard input.
-        note: Prints a warning about a word.
+        note: Receives warnings about words.
 
     Raises:
         ArgumentError: A word is invalid, its argument is unknown, its value has the wrong type, an object has a
@@ -86,7 +86,7 @@ def parse(
 
 
 def read_value(name: str, text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """Parse a value typed by a schema within `root`, without reading files. Raises ArgumentError."""
+    """Parse a value with the type from `schema`, a part of `root`; read no files. Raises ArgumentError."""
     reader = _Reader(root, lambda _: b"", lambda _: None)
     value = reader.convert(f"@{text}" if text.startswith("@") else text, _Place(name, (schema,)))
     _check_text(name, value)
@@ -94,13 +94,11 @@ def read_value(name: str, text: str, schema: Mapping[str, Any], root: Mapping[st
 
 
 def _check_text(name: str, value: Any) -> None:
-    """Raise ArgumentError if a value contains text that cannot be encoded, because it would be sent as `\ufffd`."""
+    """Raise ArgumentError if a value contains a lone surrogate, which would be sent as U+FFFD."""
     try:
         json.dumps({name: value}, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ArgumentError(
-            f"`{name}` has bytes that are not UTF-8, or half of a surrogate pair; neither can be sent"
-        ) from None
+        raise ArgumentError(f"`{name}` contains invalid UTF-8 or an unpaired surrogate, which cannot be sent") from None
 
 
 def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any, *, again: bool) -> None:
@@ -109,7 +107,7 @@ def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any, *, again:
     for key in above:
         inner = inner.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise ArgumentError(f"`{'.'.join(path)}` is inside a value that is not an object")
+            raise ArgumentError(f"`{'.'.join(path)}` cannot be set, because its parent is not an object")
     if again and isinstance(inner.get(last), list) and isinstance(value, list):
         inner[last] += value
     else:
@@ -117,8 +115,6 @@ def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any, *, again:
 
 
 class _Reader:
-    """Reads values according to one tool's schemas."""
-
     def __init__(self, root: Mapping[str, Any], read: Callable[[str], bytes], note: Callable[[str], object]) -> None:
         self._root = root
         self._read = read
@@ -147,7 +143,7 @@ class _Reader:
         return types & frozenset(_TYPES) or frozenset(_TYPES)
 
     def convert(self, text: str, place: _Place) -> Any:
-        """Parse a value from a string."""
+        """Parse a string as one of the types that the schemas allow. Raises ArgumentError."""
         if text.startswith("@@"):
             text = text[1:]
         elif text.startswith("@"):
@@ -234,7 +230,7 @@ class _Reader:
         if is_closed:
             raise ArgumentError(f"there is no argument `{shown}`; {did_you_mean(name, names, 'arguments')}")
         if not subschemas and (near := find_misspelt(name, names)) is not None:
-            self._note(f"`{shown}` is sent, although the tool does not declare it; did you mean `{near}`?")
+            self._note(f"the tool does not declare `{shown}`, which is sent anyway; did you mean `{near}`?")
         return tuple(subschemas)
 
     def _items(self, place: _Place) -> Iterator[Mapping[str, Any]]:
@@ -243,7 +239,7 @@ class _Reader:
                 yield schema["items"]
 
     def _flat(self, schemas: Sequence[Mapping[str, Any]], depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
-        """Yield the schemas and the subschemas that apply to the same value."""
+        """Yield the schemas, and their subschemas that apply to the same value."""
         for schema in schemas if depth else ():
             yield schema
             below = [each for key in ("allOf", "anyOf", "oneOf") for each in _list(schema.get(key))]
@@ -262,7 +258,7 @@ class _Reader:
         return value if isinstance(value, dict) else None
 
     def _types(self, schema: Mapping[str, Any], depth: int, *, beside_choices: bool = False) -> frozenset[str]:
-        """Return the types that a schema allows; with `beside_choices`, ignore its choices."""
+        """Return the types that a schema allows; with `beside_choices`, ignore `anyOf` and `oneOf`."""
         types = frozenset(_TYPES)
         if not depth:
             return types
@@ -302,7 +298,6 @@ def _list_types(value: Any) -> tuple[str, ...]:
 
 
 def _type_of(value: Any) -> str | None:
-    """Return the JSON Schema type of a value; None if it is not JSON."""
     kinds: dict[type, str] = {
         bool: "boolean",
         dict: "object",
@@ -319,7 +314,7 @@ _NOTHING: Final = object()
 
 
 def _report_duplicate(source: str, error: strictjson.DuplicateKeyError) -> ArgumentError:
-    return ArgumentError(f"{source} has the key `{shorten(str(error))}` twice in one object")
+    return ArgumentError(f"{source} has a duplicate key, `{shorten(str(error))}`")
 
 
 def _try_json(text: str) -> Any:

@@ -45,7 +45,7 @@ class LimitError(Exception):
 
 
 class UnknownToolError(Exception):
-    """The server has no tool with this name or old name; the message suggests names."""
+    """The server has no tool with this name, current or old; the message suggests names."""
 
     def __init__(self, message: str, listed: Collection[str]) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class UnknownToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server: a URL with headers and tokens for requests, or a command with environment variables."""
+    """A server to call: a URL with headers and tokens, or a command with environment variables."""
 
     target: str | Sequence[str]
     headers: Mapping[str, str] | None = field(default=None, repr=False)
@@ -86,8 +86,6 @@ class Outcome:
 
 
 class _Client(Binding):
-    """A client for any server."""
-
     _package: ClassVar[Package] = Package("stubwright")
 
 
@@ -110,21 +108,20 @@ async def call(
     """Call a tool.
 
     Args:
-        server: The server.
         name: The tool's name. Unlisted names are also sent, because lists do not contain old tool names.
         make_arguments: Creates the arguments from the listed tool definition.
         limits: The limits on connecting and on listing tools; `size` also limits the result.
         seconds: The time limit for the call, without prompts; if None, only `limits` applies.
-        on_progress: Called with progress.
+        on_progress: Called with the progress that the server reports.
         on_log: Called with the server's log messages.
         on_question: Answers the server's questions; if None, the client does not declare that it can answer.
         on_listed: Called with the tool's definition.
-        aliases: The known old names, for finding argument types.
+        aliases: The known old tool names, for finding the types of arguments.
 
     Raises:
         LimitError: The server exceeded a limit.
         UnknownToolError: The server has no tool with this name.
-        LoginError: There is no access token for the server.
+        LoginError: No access token could be obtained for the server.
         MCPError: The server cannot be reached, rejects the call, or returns a protocol error.
         OSError: The command cannot be started.
         TaskCancelled: Another client cancelled the call's task.
@@ -220,7 +217,7 @@ async def _send(client: Binding, tool: Tool, arguments: Mapping[str, Any]) -> Ou
 
 
 def _find_impossible(result: CallToolResult) -> str | None:
-    """Report numbers that Python's parser accepts and JSON does not allow (RFC 8259, section 6)."""
+    """Describe a number in the result that Python's parser accepts but JSON forbids (RFC 8259, section 6)."""
     for name, value in (("structuredContent", result.structured_content), ("_meta", result.meta)):
         try:
             json.dumps(value, allow_nan=False)
@@ -234,7 +231,7 @@ def _make_unlisted(name: str) -> Mapping[str, Any]:
 
 
 def _rename(definition: Mapping[str, Any], alias: Alias) -> Mapping[str, Any]:
-    """Return a tool's definition under an old name, with both old and new argument names, as servers accept them."""
+    """Return a tool's definition under its old name, with old and new argument names, both of which servers accept."""
     schema = definition["inputSchema"]
     known = schema.get("properties") or {}
     old = {was: known[new] for was, new in alias.arguments.items() if new in known}
@@ -252,7 +249,7 @@ def _make_tool(definition: Mapping[str, Any]) -> Tool:
 
 
 def describe(error: MCPError) -> str:
-    """Describe a protocol error without the command's log, which has already been shown on standard error."""
+    """Describe a protocol error, except for the command's log, which has already been shown on standard error."""
     from stubwright_runtime.client.core.connect_errors import ConnectError
 
     if isinstance(error, ConnectError):

@@ -1,4 +1,4 @@
-"""The deadline for a call, from connecting to the response; it is suspended during prompts."""
+"""The deadline for a call, from connecting to the response; suspended during prompts."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Clock:
     """
 
     def __init__(self, limits: Limits, seconds: float | None) -> None:
-        """Set the deadline.
+        """Set the deadline for connecting.
 
         Args:
-            limits: The limits on connecting and listing, if `seconds` is None.
+            limits: The limits on connecting and listing, which apply if `seconds` is None.
             seconds: The time limit for the whole call.
         """
         self.starting = seconds or limits.starting or limits.seconds
@@ -47,7 +47,7 @@ class Clock:
             yield
 
     def start_listing(self) -> None:
-        """Restart the deadline for listing once a command has started, unless one deadline covers the whole call."""
+        """Restart the deadline for listing after a command has started, unless one deadline covers the whole call."""
         if self._seconds is None and self._limits.starting is not None:
             self._limit = self._limits.seconds
             self._scope.deadline = anyio.current_time() + self._limit
@@ -58,7 +58,7 @@ class Clock:
             self._scope.deadline = math.inf
 
     def exclude(self, on_question: OnQuestion) -> Callable[[Question], Awaitable[Any]]:
-        """Wrap a callback so that the clock is stopped while it prompts."""
+        """Wrap a callback so that the deadline is suspended while the callback prompts."""
 
         async def ask(question: Question) -> Any:
             if not self._questions:

@@ -29,7 +29,7 @@ def complete(line: str, breaks: str = "") -> list[str]:
 
     Args:
         line: The command line up to the cursor.
-        breaks: Characters that end a word for the shell, such as `=` in bash.
+        breaks: The characters that end a word in the shell, such as `=` in bash.
     """
     words = _split(line)
     last = words.pop() if words and not line.endswith((" ", "\t")) else ""
@@ -66,7 +66,6 @@ def _positional(words: list[str]) -> Iterator[str]:
 
 
 def _read(path: str | None) -> ir.Manifest | None:
-    """Return the manifest at a path, or the project's only manifest."""
     from stubwright.compile import pipeline
     from stubwright.project import config
     from stubwright.project.files import disk
@@ -99,7 +98,7 @@ def _arguments(manifest: ir.Manifest, name: str, last: str, verb: str) -> list[s
 
 
 def _values(schema: Any, root: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values that a schema lists."""
+    """Yield the values in a schema's `enum`, `const` or alternatives, for completion."""
     if not isinstance(schema, dict):
         return
     reference = schema.get("$ref")

@@ -26,7 +26,7 @@ _HINTS: Final = {"readOnlyHint": "read-only", "destructiveHint": "destructive", 
 
 
 def list_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
-    """Return the lists from a manifest's server for a caller with all scopes."""
+    """Return the lists that a manifest's server sends to a caller with all scopes."""
     from stubwright.importers.server_listing import ServerListing
 
     sections: dict[str, Sequence[Any]] = {TOOLS.name: [tool.listed for tool in manifest.tools]}
@@ -42,7 +42,6 @@ def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = 
     """Format a listing as text: one or two lines for each entry, and the cost of the lists.
 
     Args:
-        listing: The lists.
         needs: The required scopes, keyed by tool name.
         color: True to emphasize headings and names.
     """
@@ -75,7 +74,7 @@ def to_json(listing: ServerListing) -> dict[str, Any]:
 
 
 def find(listing: ServerListing, key: str) -> Mapping[str, Any] | None:
-    """Return the entry with a name or a URI, or None."""
+    """Return the entry whose name or URI is `key`, or None."""
     for section in SECTIONS:
         for entry in listing.sections.get(section.name, ()):
             if isinstance(entry, dict) and entry.get(section.key) == key:
@@ -84,7 +83,7 @@ def find(listing: ServerListing, key: str) -> Mapping[str, Any] | None:
 
 
 def list_keys(listing: ServerListing) -> list[str]:
-    """Return the keys of all entries: names and URIs."""
+    """Return the names and URIs of all entries."""
     return [
         str(entry.get(section.key))
         for section in SECTIONS
@@ -94,7 +93,7 @@ def list_keys(listing: ServerListing) -> list[str]:
 
 
 def describe_differences(newer: ServerListing, older: ServerListing, key: str | None = None) -> list[str]:
-    """Return the differences in another revision, one line each.
+    """Return the differences between two revisions' listings, one line each.
 
     Args:
         newer: The listing to compare with.
@@ -121,7 +120,7 @@ def describe_differences(newer: ServerListing, older: ServerListing, key: str | 
 
 
 def describe_unknown(listing: ServerListing, date: str) -> str:
-    """Describe entry fields that clients of a revision do not support; return an empty result if there are none."""
+    """Describe the fields of entries that a revision's clients do not support; return an empty string without any."""
     unknown = [
         f"`{field}` of {section.noun}s"
         for section in SECTIONS

@@ -1,4 +1,4 @@
-"""Formats a tool result as text and JSON, and writes its files."""
+"""Formats a tool's result as text and JSON, and writes the files in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def show(result: Mapping[str, Any], *, color: bool = False) -> str:
     """Format a result as text: structured content as JSON, text blocks, and one line for each other block.
 
     Args:
-        result: The result as JSON, with the wire keys.
+        result: The result as JSON, with wire names as keys.
         color: True to color the keys of structured content.
     """
     lines: list[str] = []
@@ -47,7 +47,7 @@ def to_json(value: Any) -> str:
 
 
 def iterate_files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, bytes]]:
-    """Yield a result's images, audio and files, each with a unique name and its content."""
+    """Yield the name and content of each image, audio and file in a result; names are unique."""
     for number, block in enumerate(result.get("content") or (), 1):
         source = block.get("resource") if block["type"] == "resource" else block
         if not isinstance(source, dict) or block["type"] not in ("image", "audio", "resource"):
@@ -60,7 +60,7 @@ def iterate_files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, b
 
 
 def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
-    """Write a result's files to a folder without replacing existing files; create the folder if missing.
+    """Write a result's files to `folder`, creating it if it is missing; never replace an existing file.
 
     Raises:
         OSError: A file already exists or cannot be written.
@@ -76,10 +76,10 @@ def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
 
 
 def _is_mirror(text: str, structured: Any) -> bool:
-    """Return whether a text repeats the structured content (MCP 2025-06-18, server/tools, "Structured Content").
+    """Return whether a text block repeats the structured content (MCP 2025-06-18, server/tools, "Structured Content").
 
-    FastMCP and the Python SDK wrap non-object values in `result`. Their text contains only the value, and each list
-    item is a separate text block.
+    FastMCP and the Python SDK wrap a value that is not an object in `result`. The text contains only the value, and
+    each list item has its own text block.
     """
     parts = [structured]
     if isinstance(structured, dict) and structured.keys() == {"result"}:

@@ -1,6 +1,6 @@
 """Formats a tool as a function signature: `get_weather(location: string, units?: "metric" | "imperial")`.
 
-The signature omits schema details, but is never wrong.
+The signature omits details of the schema, but never contradicts it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMES: Final = {"array": "list", "object": "object"}
 
 
 def format_signature(tool: Mapping[str, Any]) -> str:
-    """Return a tool's signature: its required arguments, then optional ones with `?`."""
+    """Return a tool's signature: required arguments first, then optional ones with `?`."""
     schema = tool.get("inputSchema")
     schema = schema if isinstance(schema, dict) else {}
     properties = schema.get("properties")

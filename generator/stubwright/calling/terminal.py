@@ -35,7 +35,7 @@ class Progress:
         self._is_shown = False
 
     def __call__(self, done: float, total: float | None, message: str | None) -> None:
-        """Show the progress."""
+        """Redraw the progress line; `total` is None if unknown."""
         if total:
             part = min(max(done / total, 0), 1)
             filled = round(part * _WIDTH)
@@ -76,8 +76,10 @@ class TerminalPrompter:
     """Asks a server's questions on the terminal."""
 
     def __init__(self, stream: TextIO, progress: Progress, read: Callable[[], str]) -> None:
-        """Create a prompter that clears the progress line before it writes; `read` returns a line, or an empty string
-        at the end of input.
+        """Create a prompter that clears the progress line before each write.
+
+        Args:
+            read: Returns a line, or an empty string at the end of input.
         """
         self._stream = stream
         self._progress = progress
@@ -134,10 +136,10 @@ class TerminalPrompter:
 
 
 class Answers:
-    """Answers from the command line to a server's questions.
+    """Answers to a server's questions from the command line.
 
     Attributes:
-        unused: The names of answers not yet used, in order.
+        unused: The names of the answers that matched no question so far, in order.
     """
 
     def __init__(self, given: Sequence[str], stream: TextIO, otherwise: OnQuestion | None) -> None:
@@ -145,11 +147,11 @@ class Answers:
 
         Args:
             given: `NAME=VALUE` for a form field; `yes` and `no` answer a form with one boolean or no field.
-            stream: Receives unanswered questions, with the reason.
-            otherwise: Answers if an answer is missing or invalid; None to cancel.
+            stream: Receives the questions that remain unanswered, with the reason.
+            otherwise: Answers a question if its answer is missing or invalid; None to cancel the question.
 
         Raises:
-            ArgumentError: An answer has neither form.
+            ArgumentError: An answer is not NAME=VALUE, `yes` or `no`.
         """
         for word in given:
             if "=" not in word and word not in ("yes", "no"):
@@ -161,7 +163,7 @@ class Answers:
         self.unused = dict.fromkeys([*self._words, *self._fields])
 
     def __call__(self, question: Question) -> Any:
-        """Answer a question or pass it to `otherwise`."""
+        """Answer a question from the command line, or pass it to `otherwise`."""
         properties: Mapping[str, Any] = (question.schema or {}).get("properties") or {}
         match [*properties.items()]:
             case [(name, {"type": "boolean"})] if self._words and name not in self._fields:
@@ -194,9 +196,7 @@ class Answers:
 
 
 def check_answers(ask: OnQuestion, stream: TextIO) -> OnQuestion:
-    """Return a callback that cancels a question if its answer cannot be checked or violates the form, and reports
-    why.
-    """
+    """Wrap `ask` to report and cancel a question if its answer violates the form or cannot be checked."""
 
     def answer(question: Question) -> Any:
         try:
@@ -211,7 +211,7 @@ def check_answers(ask: OnQuestion, stream: TextIO) -> OnQuestion:
 
 
 def _value(name: str, text: str, form: Mapping[str, Any]) -> Any:
-    """Parse a form field, with the client's checks before sending."""
+    """Parse a form field and apply the checks that the client makes before sending."""
     schema = form["properties"][name]
     value = _convert(name, text, schema, form)
     definitions = {key: form[key] for key in ("$schema", "$defs", "definitions") if key in form}

@@ -39,11 +39,10 @@ _BLOCK: Final = re.compile(r"\s*([-*+>]|\d+[.)]|```|~~~)")
 
 
 def render_html(text: str, level: int) -> Markup:
-    """Render Markdown as HTML blocks.
+    """Render untrusted Markdown as HTML blocks.
 
     Args:
-        text: The untrusted text.
-        level: The level for its highest heading; lower levels follow without gaps.
+        level: The level for the highest heading; lower headings follow without gaps.
     """
     if len(text) > MOST:
         return render_block(text, "Text")
@@ -86,10 +85,10 @@ def _get_text(tokens: Sequence[Token]) -> str:
 
 
 def _remove_indentation(text: str) -> str:
-    """Remove the common indentation of a docstring (PEP 257); CommonMark handles other indentation.
+    """Remove a docstring's indentation (PEP 257); CommonMark handles other indentation.
 
     In a docstring, all lines except the first are indented. So are the lines of an example or a list after a first
-    line.
+    line, whose indentation must be preserved.
     """
     first, _, rest = text.partition("\n")
     if not rest or _BLOCK.match(first) or (first.rstrip().endswith(":") and not rest.partition("\n")[0].strip()):
@@ -110,7 +109,7 @@ def _lower_headings(tokens: Sequence[Token], level: int) -> None:
 
 
 def _make_inert(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield a line's tokens without side effects: links have only an address, and images become links."""
+    """Yield a line's tokens in a form that loads nothing: links keep only their address, and images become links."""
     are_kept: list[bool] = []  # whether the target is allowed, for each open link
     for token in tokens:
         if token.type == "link_open":

@@ -45,10 +45,9 @@ def render_page(folder: str, view: View, *, policy: str = "", data: Any = None, 
 
     Args:
         folder: The folder below the templates with `page.html.jinja`, `style.css` and `script.js`.
-        view: The server.
         policy: Additional content security policy directives.
         data: JSON data for the script.
-        values: Additional values for the template.
+        values: Additional variables for the template.
     """
     style = "\n".join((_read_asset("docs", "base.css"), _read_asset(folder, "style.css")))
     script = "\n".join((_read_asset("docs", "theme.js"), _read_asset(folder, "script.js")))
@@ -72,7 +71,7 @@ def render_page(folder: str, view: View, *, policy: str = "", data: Any = None, 
 
 
 def render_index(pages: Mapping[str, str]) -> str:
-    """Render a page that links to these pages, by file name."""
+    """Render a page that links to server pages, which are keyed by file name."""
     titles = [(name, Markup(_TITLE.findall(text)[0])) for name, text in pages.items()]  # noqa: S704 - escaped there
     return (
         _make_environment()
@@ -92,7 +91,6 @@ def _format_name(text: str) -> Markup:
 
 
 def _format_code(text: str) -> Markup:
-    """Render `text` with backticks as code."""
     parts = text.split("`")
     shaped = (Markup("<code>{}</code>") if at % 2 else Markup("{}") for at in range(len(parts)))
     return Markup("").join(shape.format(escape_invisible(part)) for shape, part in zip(shaped, parts, strict=True))

@@ -1,7 +1,7 @@
 """Collects the schemas that several tools share, each of which has one table on the page.
 
-These are the manifest's shared `schemas`, equal schemas in the `$defs` of several schemas (as in servers that share
-models in code), and all schemas that either of them reference.
+These are the manifest's shared `schemas`, equal schemas in several `$defs` (as in servers that share models in code),
+and all schemas that either of them reference.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHARACTERS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class SharedSchemaView:
-    """A shared schema at `start` in `schema`."""
+    """A shared schema, located at the pointer `start` in `schema`."""
 
     anchor: Anchor
     schema: ir.Schema
@@ -42,14 +42,14 @@ class SharedSchemaView:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The shared schemas, and their locations in each of the server's schemas."""
+    """The shared schemas, and for each of the server's schemas, the anchors of the shared schemas in it."""
 
     shared: tuple[SharedSchemaView, ...]
     anchors: tuple[Mapping[Pointer, Anchor], ...]
 
 
 def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> Catalogue:
-    """Find a page's shared schemas.
+    """Collect a page's shared schemas.
 
     Args:
         schemas: The schemas of tools and of their questions.
@@ -101,7 +101,7 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
     targets_by_holder: dict[Pointer, list[Pointer]] = {}
     for reference in schema_outline.references:
         if isinstance(reference.target, LocalTarget):
-            targets_by_holder.setdefault(_find_holder(reference.pointer), []).append(reference.target.pointer)
+            targets_by_holder.setdefault(_find_container(reference.pointer), []).append(reference.target.pointer)
     targets = dict.fromkeys(target for targets in targets_by_holder.values() for target in targets)
     digests: dict[Pointer, str] = {}
     for start in targets:
@@ -110,7 +110,7 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
         waiting: list[Pointer] = [start]
         reached = dict.fromkeys(waiting)
         for pointer in waiting:  # grows during the loop
-            more = [target for target in targets_by_holder.get(_find_holder(pointer), ()) if target not in reached]
+            more = [target for target in targets_by_holder.get(_find_container(pointer), ()) if target not in reached]
             reached |= dict.fromkeys(more)
             waiting += more
         for pointer in reached:
@@ -123,13 +123,13 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
         yield start, _digest(" ".join([schema_outline.dialect.uri, *(digests[pointer] for pointer in reached)]))
 
 
-def _find_holder(pointer: Pointer) -> Pointer:
-    """Return the reusable schema that contains a location, or the root."""
+def _find_container(pointer: Pointer) -> Pointer:
+    """Return the reusable schema that contains `pointer`; by default, the root."""
     return pointer[:2] if pointer and pointer[0] in _REUSABLE else ()
 
 
 def _make_anchor(name: str, identity: str, taken: set[str]) -> str:
-    """Return an anchor without characters that URLs escape or `-`, which separates parts."""
+    """Return a unique anchor. It has no characters that URLs escape, and no `-`, which separates an anchor's parts."""
     anchor = f"schema-{_UNSAFE.sub('_', name)}"
     if anchor in taken:
         anchor += f"-{_digest(identity)[:_CHARACTERS]}"

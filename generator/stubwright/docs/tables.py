@@ -75,7 +75,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A word in a type, which may link to a table by number (`target`) or by `anchor`."""
+    """A word in a type, which can link to a table: by number (`target`) or by `anchor`."""
 
     text: str
     target: int | None = None
@@ -84,7 +84,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A rule for a value: text, followed by values as JSON."""
+    """A rule for a value: words, followed by JSON values."""
 
     words: str
     values: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table: a property (`is_key`), or another part with a schema."""
+    """A table row: a property if `is_key` is true, otherwise another part of the value that has a schema."""
 
     depth: int
     name: str
@@ -120,15 +120,14 @@ def make_tables(
     """Return a schema's table, then the tables of schemas that it references, in order of first use.
 
     Args:
-        schema: The schema.
-        anchors: The anchors of parts with a shared table, keyed by pointer.
-        start: The pointer to the schema of the first table.
+        anchors: The anchors of the parts that have a shared table, keyed by pointer.
+        start: The pointer to the first table's schema.
     """
     return tuple(_Reader(schema, anchors or {}, start).read_tables())
 
 
 def make_outline(schema: ir.Schema, anchors: Mapping[Pointer, Anchor]) -> Outline:
-    """Return the locations and references in a schema, except in schemas with a shared table."""
+    """Return the locations and references in a schema, omitting parts that have a shared table."""
     return Outline(
         Place(""),
         schema.wire,
@@ -172,14 +171,13 @@ class _Reader:
             tuple(self._make_notes(pointer, effective)),
             (
                 title
-                if isinstance(title, str) and _simplify(title) != _simplify(name or self._get_name(pointer))
+                if isinstance(title, str) and _normalize(title) != _normalize(name or self._get_name(pointer))
                 else None
             ),
             description if isinstance(description, str) else self._find_target_description(pointer, effective),
         )
 
     def _get_name(self, pointer: Pointer) -> str:
-        """Return the heading of a schema's table."""
         return self._anchors[pointer].name if pointer in self._anchors else str(pointer[-1]) if pointer else ""
 
     def _find_target_description(self, pointer: Pointer, schema: Mapping[str, Any]) -> str | None:
@@ -239,7 +237,7 @@ class _Reader:
                 yield Kind(str(name))
 
     def _fold_alternatives(self, pointer: Pointer, schema: Mapping[str, Any]) -> list[Kind]:
-        """Merge alternatives that are only types into one type."""
+        """Merge the alternatives that specify only a type into one type."""
         for keyword in ("anyOf", "oneOf"):
             parts = schema.get(keyword)
             if isinstance(parts, list) and parts and all(map(_is_plain, parts)):
@@ -337,7 +335,7 @@ class _Reader:
 
 
 def _is_plain(schema: Any) -> bool:
-    """Return whether a schema has only a type or a reference."""
+    """Return whether a schema specifies only a type or a reference."""
     return (
         isinstance(schema, dict)
         and len(schema) == 1
@@ -346,7 +344,7 @@ def _is_plain(schema: Any) -> bool:
     )
 
 
-def _simplify(text: str) -> str:
+def _normalize(text: str) -> str:
     """Normalize a name, so that titles that libraries derive from names (`Page Size` from `page_size`) are omitted."""
     return "".join(filter(str.isalnum, text.lower()))
 

@@ -20,7 +20,7 @@ def escape_invisible(text: str) -> str:
 
 
 def split_name(name: str) -> list[str]:
-    """Split a name after its separators: `get_weather` gives `get_` and `weather`."""
+    """Split a name after each separator: `get_weather` becomes `get_` and `weather`."""
     readable = escape_invisible(name)
     ends = [0, *(match.end() for match in _SEPARATORS.finditer(readable)), len(readable)]
     return [readable[start:end] for start, end in itertools.pairwise(ends)]

@@ -47,7 +47,7 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A label and its values, such as a policy."""
+    """A label and its values, such as a policy and its limits."""
 
     name: str
     values: tuple[str, ...]
@@ -75,9 +75,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A shared schema: its table, the tables of schemas that only it references, the keys of its instances, and its
-    uses.
-    """
+    """A shared schema: its tables, the keys of its instances, and its uses."""
 
     anchor: Anchor
     tables: tuple[Table, ...]
@@ -98,7 +96,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a prompt, or a variable of a URI template, with its completions."""
+    """A prompt's argument or a URI template's variable, with the completions that the server offers."""
 
     name: str
     description: str | None
@@ -108,7 +106,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One tool, resource, template or prompt; missing parts are empty."""
+    """A tool, resource, template or prompt; fields without content are empty."""
 
     id: str
     key: str
@@ -126,7 +124,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One kind of entries."""
+    """The entries of one kind, such as all tools."""
 
     id: str
     heading: str
@@ -154,7 +152,7 @@ class NewerField:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A page's content."""
+    """A page's content as plain values."""
 
     source: str
     name: str
@@ -173,7 +171,7 @@ class View:
 
     @property
     def keys(self) -> Mapping[str, tuple[str, ...]]:
-        """The keys of each shared schema's instances, by anchor."""
+        """The keys of each shared schema's instances, keyed by anchor ID."""
         return {model.anchor.id: model.keys for model in self.models}
 
 
@@ -241,7 +239,7 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
 
 
 def _list_extensions(manifest: ir.Manifest, section: vocabulary.Section) -> Iterator[Mapping[str, Any]]:
-    """Return each entry's `stubwright` value in a section, except for skill files."""
+    """Yield the `stubwright` value of each entry in a section, except skill files."""
     skill_files = frozenset(manifest.skill_files)
     entries = (entry for entry in manifest.document.get(section.name) or () if entry.get("uri") not in skill_files)
     return (_to_mapping(entry.get("stubwright")) for entry in entries)
@@ -252,7 +250,7 @@ def _make_section(section: vocabulary.Section, entries: tuple[Entry, ...]) -> Se
 
 
 def _get_short_noun(section: vocabulary.Section) -> str:
-    """Return the last word of an entry's noun, which is the first word of its anchor."""
+    """Return the last word of a section's noun, which starts the anchors of its entries."""
     return section.noun.rpartition(" ")[2]
 
 
@@ -395,7 +393,7 @@ def _plan_questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[_Pla
 
 
 def _collect_policies(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the policy for one tool or all tools, with the maximum number of result tokens."""
+    """Return one tool's policy or the default policy, with the maximum number of result tokens added."""
     budget = _to_mapping(settings.get("budget"))
     return {**_to_mapping(settings.get("policy")), **({"resultTokens": budget["result"]} if "result" in budget else {})}
 
@@ -453,7 +451,7 @@ def _make_snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
 
 
 def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
-    """Yield the fields that some revisions lack, oldest first."""
+    """Yield the fields that some supported revisions lack, oldest first."""
     users: dict[tuple[str, str], list[str]] = {}
     for field, since in revisions.SINCE["server"].items():
         if field in manifest.server:
@@ -484,7 +482,7 @@ def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
 
 
 def _get_website(url: Any) -> str | None:
-    """Return `text` if it is a web address, which is safe to link to."""
+    """Return `url` if it is a web address, which is safe to link to."""
     text = _to_text(url)
     parts = None if text is None else split(text)
     return text if parts is not None and parts.scheme in ("http", "https") else None

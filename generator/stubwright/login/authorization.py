@@ -73,13 +73,13 @@ class Authorization(httpx2.Auth):
         """Log in interactively if necessary, before the time limits of a server start. Raises LoginError."""
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Send a request with a token, and retry with a new token if the server requires it. Raises LoginError."""
+        """Send a request with a token, and retry with a new token if the server rejects it. Raises LoginError."""
         if find_origin(str(request.url)) != self._origin:
             yield request
             return
         await self._renew_early()
         for _ in range(_ATTEMPTS):
-            sent = self._put_token(request)
+            sent = self._set_token(request)
             response = yield request
             challenge = _find_challenge(response)
             if challenge is None or not await self._renew(challenge, response.status_code, sent):
@@ -88,28 +88,28 @@ class Authorization(httpx2.Auth):
             if isinstance(response.stream, httpx2.AsyncByteStream):
                 await response.stream.aclose()
             response.stream = httpx2.ByteStream(b"")
-        self._put_token(request)
+        self._set_token(request)
         yield request
 
-    def _put_token(self, request: httpx2.Request) -> str:
-        """Put the token into a request and return it; empty if there is none."""
+    def _set_token(self, request: httpx2.Request) -> str:
+        """Set the request's `Authorization` header and return the token; empty if there is none."""
         if self._grant is None:
             return ""
         request.headers["authorization"] = f"Bearer {self._grant.access}"
         return self._grant.access
 
     async def _renew(self, challenge: Challenge, status: int, sent: str) -> bool:
-        """Replace a rejected token; return whether there is a new one."""
+        """Replace a rejected token; return whether a new one is available."""
         async with self._lock:
             if self._grant is not None and self._grant.access != sent:
                 return True  # another request renewed it in the meantime
             return await self._answer(challenge, status)
 
     async def _renew_early(self) -> None:
-        """Renew an expired token."""
+        """Renew the token if it has expired."""
 
     async def _answer(self, challenge: Challenge, status: int) -> bool:
-        """Replace the token; return whether there is a new one."""
+        """Get a token that satisfies the challenge; return whether a new one is available."""
         raise NotImplementedError
 
     async def _discover(self, client: httpx2.AsyncClient, challenge: Challenge) -> tuple[Resource, Issuer]:
@@ -118,18 +118,18 @@ class Authorization(httpx2.Auth):
         return resource, await discovery.find_issuer(client, resource, self._server)
 
     def _choose_scopes(self, challenge: Challenge, resource: Resource) -> tuple[str, ...]:
-        """Return the scopes to request: the challenge's scopes (or all), and the scopes of earlier requests."""
+        """Return the scopes to request: the challenge's or else the resource's, and the scopes of earlier requests."""
         needed = resource.scopes if challenge.scopes is None else challenge.scopes
         return tuple(dict.fromkeys((*(() if self._grant is None else self._grant.scopes), *needed)))
 
-    def _lacks(self, challenge: Challenge) -> bool:
+    def _requires_new_scopes(self, challenge: Challenge) -> bool:
         """Return whether a challenge requires a scope that was not requested yet."""
         requested = () if self._grant is None else self._grant.scopes
         return bool({*(challenge.scopes or ())} - {*requested})
 
 
 def _find_challenge(response: httpx2.Response) -> Challenge | None:
-    """Return a response's challenge if another token can satisfy it, or None."""
+    """Return a response's challenge, or None if no other token can satisfy it."""
     challenge = discovery.parse_challenge(response.headers.get_list("www-authenticate"))
     if response.status_code == HTTPStatus.UNAUTHORIZED:
         return challenge
@@ -138,7 +138,7 @@ def _find_challenge(response: httpx2.Response) -> Challenge | None:
 
 
 class ClientCredentials(Authorization):
-    """Gets tokens with the client credentials grant (RFC 6749, section 4.4), and keeps them in memory."""
+    """Gets tokens with the client credentials grant (RFC 6749, section 4.4), and stores them in memory."""
 
     def __init__(self, server: str, name: str, secret: str) -> None:
         """Authorize requests to a server with client credentials.
@@ -162,7 +162,7 @@ class ClientCredentials(Authorization):
                 self._grant = await self._get(Challenge())
 
     async def _answer(self, challenge: Challenge, status: int) -> bool:
-        if status == HTTPStatus.FORBIDDEN and not self._lacks(challenge):
+        if status == HTTPStatus.FORBIDDEN and not self._requires_new_scopes(challenge):
             return False
         self._grant = await self._get(challenge)
         return True
@@ -179,7 +179,7 @@ class ClientCredentials(Authorization):
 
 
 class StoredLogin(Authorization):
-    """Uses the token from an earlier login; refreshes and stores it if necessary."""
+    """Uses the token from an earlier login, which is refreshed and stored again if it has expired."""
 
     _is_read = False
 
@@ -201,7 +201,7 @@ class StoredLogin(Authorization):
         self._grant = grant
 
     async def _refresh(self) -> bool:
-        """Refresh the token; return whether there is a new one."""
+        """Refresh the stored token; return whether a new one is available."""
         old = self._grant
         kept = storage.read(self._server)
         if old is not None and kept is not None and kept.access != old.access and kept.is_fresh:
@@ -235,7 +235,7 @@ class BrowserLogin(StoredLogin):
 
         Args:
             server: The server's URL.
-            headers: The user's headers for each request to it.
+            headers: The user's headers for each request to the server.
             say: Prints instructions for the user.
             program: The registered client; None to register one on the first login.
         """
@@ -262,7 +262,7 @@ class BrowserLogin(StoredLogin):
                 return
 
     async def _probe(self, client: httpx2.AsyncClient) -> httpx2.Response | None:
-        """Send a first request; return the response headers; None if there was no response."""
+        """Send a first request and return the response without its body; return None if there was no response."""
         headers = {
             **self._headers,
             "Accept": "application/json, text/event-stream",
@@ -271,7 +271,7 @@ class BrowserLogin(StoredLogin):
         }
         try:
             request = client.build_request("POST", self._server, headers=headers, json=_PROBE)
-            self._put_token(request)
+            self._set_token(request)
             response = await client.send(request, stream=True)
         except httpx2.RequestError:
             return None
@@ -280,7 +280,7 @@ class BrowserLogin(StoredLogin):
 
     async def _answer(self, challenge: Challenge, status: int) -> bool:
         if status == HTTPStatus.FORBIDDEN:
-            if not self._lacks(challenge):
+            if not self._requires_new_scopes(challenge):
                 return False
         elif self._is_new:  # the server rejects the token that this login just obtained
             return False
@@ -321,7 +321,7 @@ class BrowserLogin(StoredLogin):
             self._is_new = True
 
     def _find_program(self, issuer: Issuer, scopes: Sequence[str]) -> Program | None:
-        """Return the client registered with the authorization server, if it may request the scopes."""
+        """Return the client registered with the authorization server; None if it cannot request all scopes."""
         if self._program is not None:
             return self._program
         if self._grant is None or self._grant.issuer != issuer.name:

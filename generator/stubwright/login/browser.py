@@ -28,10 +28,10 @@ _FOREIGN: Final = "This is not the response to a login started by this program."
 
 
 class Listener:
-    """Receives a login's redirect.
+    """Receives the redirect of one login.
 
     Attributes:
-        state: The `state` of this login, which the redirect must contain.
+        state: The login's `state`, which the redirect must contain.
     """
 
     def __init__(self) -> None:
@@ -56,10 +56,10 @@ class Listener:
         return server
 
     async def wait(self) -> Mapping[str, str]:
-        """Return the redirect's fields. Raises LoginError if it does not arrive in time."""
+        """Return the redirect's query parameters. Raises LoginError if it does not arrive in time."""
         with anyio.move_on_after(_SECONDS):
             return await self._arrived
-        raise LoginError(f"no login within {_SECONDS:g} s")
+        raise LoginError(f"the login was not completed within {_SECONDS:g} s")
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -81,7 +81,7 @@ class Listener:
             writer.close()
 
     def _read_fields(self, head: bytes) -> Mapping[str, str] | None:
-        """Return the redirect's fields; None for other requests, since other programs can reach this port."""
+        """Return the redirect's query parameters; None for other requests, since other programs can reach this port."""
         method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
         parts = urlsplit(f"http://{_HOST}{rest.partition(' ')[0]}")
         pairs = parse_qsl(parts.query, keep_blank_values=True)

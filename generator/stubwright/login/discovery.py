@@ -30,7 +30,7 @@ class Challenge:
     """The Bearer challenge in a response (RFC 6750, section 3).
 
     Attributes:
-        metadata: The URL of the resource metadata; empty if absent.
+        metadata: The resource metadata's URL; empty if absent.
         scopes: The scopes that the request requires; None if absent.
         error: The error code.
     """
@@ -54,14 +54,14 @@ class Issuer:
     """An authorization server.
 
     Attributes:
-        name: Its issuer identifier.
-        token: Its token endpoint.
-        authorization: Its authorization endpoint, or an empty string.
-        registration: Its registration endpoint, or an empty string.
-        scopes: The scopes that it lists.
+        name: The issuer identifier.
+        token: The token endpoint.
+        authorization: The authorization endpoint; empty if absent.
+        registration: The registration endpoint; empty if absent.
+        scopes: The scopes in the metadata.
         methods: The token endpoint's client authentication methods.
-        has_pkce: True if it supports PKCE with S256.
-        is_named: True if its redirects contain its identifier (RFC 9207).
+        has_pkce: True if the server supports PKCE with S256.
+        is_named: True if redirects contain the issuer identifier (RFC 9207).
     """
 
     name: str
@@ -75,7 +75,7 @@ class Issuer:
 
 
 def parse_challenge(values: Sequence[str]) -> Challenge:
-    """Parse the Bearer challenge in `WWW-Authenticate` values; empty if there is none."""
+    """Parse the Bearer challenge in `WWW-Authenticate` values; return an empty one if it is absent."""
     fields: dict[str, str] = {}
     for value in values:
         scheme = ""
@@ -102,9 +102,8 @@ async def find_resource(client: httpx2.AsyncClient, server: str, challenge: Chal
     """Return a server's resource from its metadata; None if the server does not publish metadata.
 
     Args:
-        client: Sends the requests.
         server: The server's URL.
-        challenge: The challenge in its response, which can contain the metadata URL.
+        challenge: The challenge in the server's response, which can contain the metadata URL.
 
     Raises:
         LoginError: The metadata describes another resource or lists no authorization server that may receive secrets.
@@ -132,7 +131,7 @@ def _read_resource(value: Mapping[str, Any], server: str) -> Resource:
 
 
 def _covers(identifier: str, server: str) -> bool:
-    """Return whether a resource is the server or has the same origin and a parent of the server's path."""
+    """Return whether the identifier is the server's URL, or a parent path on the same origin."""
     try:
         above, below = urlsplit(identifier), urlsplit(server)
         is_same = find_origin(identifier) == find_origin(server)
@@ -142,7 +141,7 @@ def _covers(identifier: str, server: str) -> bool:
 
 
 def make_resource(server: str) -> Resource:
-    """Return a resource for a server without metadata; its origin is its authorization server (MCP 2025-03-26)."""
+    """Return the resource for a server without metadata; its origin is its authorization server (MCP 2025-03-26)."""
     parts = urlsplit(server)
     host = parts.netloc.rpartition("@")[2]
     origin = f"{parts.scheme}://{host}"

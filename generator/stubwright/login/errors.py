@@ -1,4 +1,4 @@
-"""Login errors."""
+"""Errors that occur while getting an access token."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ class LoginError(Exception):
 
 
 class RefusedError(LoginError):
-    """A token endpoint rejected a request."""
+    """A token endpoint rejected a request for a token."""

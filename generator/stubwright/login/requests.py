@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: its status and its JSON object, which is empty if the body is not a JSON object."""
+    """A response. `value` is empty if the body is not a JSON object."""
 
     status: int
     value: Mapping[str, Any] = field(repr=False)
@@ -45,7 +45,7 @@ async def open_client() -> AsyncIterator[httpx2.AsyncClient]:
 
 
 async def fetch(client: httpx2.AsyncClient, url: str) -> Answer:
-    """Return the response to a GET request. Raises LoginError."""
+    """Send a GET request and return the response. Raises LoginError."""
     return await _send(client, client.build_request("GET", url, headers={"Accept": "application/json"}))
 
 
@@ -93,7 +93,7 @@ def _parse(body: bytes) -> Mapping[str, Any]:
 
 
 def show(url: str) -> str:
-    """Return a URL for messages: on one line, without its query, username and password."""
+    """Return a URL for messages, on one line and without query, username and password."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"`{to_one_line(f'{parts.scheme}://{host}{parts.path}')[:200]}`"
@@ -103,18 +103,17 @@ def check_url(url: object, what: str, server: str) -> str:
     """Return a URL if secrets may be sent to it: over https, or over http if it and the server are on this machine.
 
     Args:
-        url: The URL.
-        what: Its description, for the message.
-        server: The URL of the MCP server whose metadata contains it.
+        what: A description of the URL, for the message.
+        server: The URL of the MCP server whose metadata contains `url`.
 
     Raises:
         LoginError: The URL is missing, or secrets cannot be sent to it.
     """
     if not isinstance(url, str) or not url:
-        raise LoginError(f"there is no {what}")
+        raise LoginError(f"the {what} is missing")
     if not http.is_token_url(url):
         raise LoginError(f"the {what} is not an https URL")
     # Otherwise, a remote server could trigger requests to any port on this machine.
     if urlsplit(url).hostname in LOOPBACK and urlsplit(server).hostname not in LOOPBACK:
-        raise LoginError(f"the {what} is on this machine, unlike the server")
+        raise LoginError(f"the {what} is on this machine, although the server is not")
     return url

@@ -1,4 +1,4 @@
-"""Stores the user's tokens between commands, keyed by server URL."""
+"""Stores access tokens between commands, keyed by server URL."""
 
 from __future__ import annotations
 

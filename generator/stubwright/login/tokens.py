@@ -26,10 +26,10 @@ class Program:
 
     Attributes:
         id: The client ID.
-        secret: Its secret, or an empty string.
-        method: Its authentication method at the token endpoint.
-        redirect: Its registered redirect URI; empty if the user registered it.
-        scopes: Its registered scopes; empty for all.
+        secret: The client secret; empty for a public client.
+        method: The authentication method at the token endpoint.
+        redirect: The registered redirect URI; empty if the user registered the client.
+        scopes: The registered scopes; empty for all.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Grant:
         program: The client.
         scopes: The requested scopes.
         access: The access token.
-        refresh: The refresh token; can be empty.
+        refresh: The refresh token; empty if none was issued.
         ends: The Unix time after which to renew the token; None if unknown.
     """
 
@@ -70,7 +70,7 @@ class Grant:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values that must not appear in output."""
+        """The token and the client secret, which must not appear in output."""
         return tuple(filter(None, (self.access, self.refresh, self.program.secret)))
 
 
@@ -81,7 +81,7 @@ def find_error(value: Mapping[str, Any]) -> str:
 
 
 def choose_method(secret: str, issuer: Issuer) -> str:
-    """Return the authentication method for a client with this secret, which can be empty."""
+    """Return the authentication method for a client with this secret, which is empty for a public client."""
     if not secret:
         return "none"
     is_post = "client_secret_post" in issuer.methods and "client_secret_basic" not in issuer.methods
@@ -89,7 +89,7 @@ def choose_method(secret: str, issuer: Issuer) -> str:
 
 
 def fit(program: Program, issuer: Issuer) -> Program:
-    """Return a client registered by the user, with its authentication method for this server."""
+    """Return a client that the user registered, with the authentication method for this server."""
     return program if program.redirect else replace(program, method=choose_method(program.secret, issuer))
 
 
@@ -105,12 +105,11 @@ async def get_token(
     """Request tokens from a token endpoint.
 
     Args:
-        client: Sends the request.
-        issuer: The authorization server.
-        endpoint: Its token endpoint.
+        issuer: The authorization server, for the grant.
+        endpoint: The authorization server's token endpoint.
         program: The client.
-        resource: The resource for which the token is valid.
-        scopes: The requested scopes.
+        resource: The resource for which the token will be valid.
+        scopes: The scopes to request.
         fields: The grant's form fields.
 
     Raises:
@@ -131,7 +130,7 @@ async def get_token(
     if answer.status != 200 or not is_token(token):
         raise RefusedError(f"{where} issued no token: HTTP {answer.status}{find_error(answer.value)}")
     if not is_bearer(answer.value):
-        raise LoginError(f"{where} issued a token of a type other than Bearer")
+        raise LoginError(f"{where} issued a token that is not a Bearer token")
     refresh, life = answer.value.get("refresh_token"), find_lifetime(answer.value)
     return Grant(
         resource,
@@ -155,17 +154,16 @@ async def register(client: httpx2.AsyncClient, issuer: Issuer, redirect: str, sc
     """Register this program as a client and return the registration.
 
     Args:
-        client: Sends the request.
         issuer: The authorization server.
         redirect: The redirect URI.
         scopes: All scopes that can be requested; empty if they are unknown.
 
     Raises:
-        LoginError: The server rejects the registration.
+        LoginError: The authorization server rejects the registration.
     """
     if not issuer.registration:
         raise LoginError(
-            f"{requests.show(issuer.name)} does not register clients; register one there and pass its --client-id"
+            f"{requests.show(issuer.name)} does not register clients; register one there and pass --client-id"
         )
     described = {
         "client_name": "stubwright",

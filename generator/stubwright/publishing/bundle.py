@@ -35,7 +35,7 @@ def make_manifest(manifest: ir.Manifest, publication: Publication, module: str) 
 
     Args:
         manifest: The server's manifest.
-        publication: The facts to publish.
+        publication: The metadata to publish.
         module: The generated package's `__main__.py`, relative to the project.
     """
     variables = list_variables(manifest.document)
@@ -83,7 +83,7 @@ def _name(name: str, description: str | None) -> dict[str, str]:
 
 
 def list_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
-    """Yield a project's files for a bundle.
+    """Yield the project files to bundle.
 
     Args:
         folder: The project's folder.
@@ -99,7 +99,7 @@ def list_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
 
 
 def pack(folder: Path, files: Iterable[str], manifest: Mapping[str, Any]) -> bytes:
-    """Return a bundle. Raises OSError if a file cannot be read."""
+    """Return the bundle's bytes. Raises OSError if a file cannot be read."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, _MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=2).encode() + b"\n")

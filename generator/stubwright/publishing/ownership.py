@@ -51,4 +51,4 @@ def _look(path: Path, pattern: re.Pattern[str], name: str, fix: str) -> Iterator
     line = text.count("\n", 0, other.start(1)) + 1
     column = other.start(1) - text.rfind("\n", 0, other.start(1))
     at = Span(shown, line, column, line, column + len(other[1]))
-    yield Diagnostic("SW410", f"`{shown}` has `{other[1]}`, although the server is `{name}`", at, fix)
+    yield Diagnostic("SW410", f"`{shown}` contains `{other[1]}`, although the server's name is `{name}`", at, fix)

@@ -19,7 +19,7 @@ HINTS: Final = ("readOnlyHint", "destructiveHint", "openWorldHint")
 
 
 def write(manifest: ir.Manifest) -> str:
-    """Return the page, as Markdown."""
+    """Return the reviewers' page as Markdown."""
     server = manifest.server
     lines = [f"# Tools of {_escape_cell(str(server.get('title') or server['name']))} {server['version']}", ""]
     for tool in manifest.tools:
@@ -46,5 +46,4 @@ def find_missing(manifest: ir.Manifest) -> Iterator[Diagnostic]:
 
 
 def _escape_cell(text: str) -> str:
-    """Escape text for a table cell."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

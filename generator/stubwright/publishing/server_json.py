@@ -25,7 +25,7 @@ _PORT: Final = "8000"
 
 
 def describe(manifest: ir.Manifest, publication: Publication) -> str:
-    """Return the server description from the table, or else from the manifest; empty if neither has one."""
+    """Return the description from the publishing table or, by default, the manifest; empty if neither has one."""
     described = publication.description or manifest.server.get("description") or ""
     return " ".join(str(described).split())
 
@@ -34,9 +34,8 @@ def find_problems(manifest: ir.Manifest, publication: Publication, entry: str) -
     """Yield the problems for which the registry would reject the listing.
 
     Args:
-        manifest: The manifest.
-        publication: The facts to publish.
-        entry: The manifest's file.
+        publication: The metadata to publish.
+        entry: The manifest's path, for locations.
     """
     description = describe(manifest, publication)
     at = Place(entry, ("server", "description") if manifest.server.get("description") else ("server", "name"))

@@ -23,7 +23,7 @@ _LONGEST_NAME: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The facts to publish.
+    """The metadata to publish.
 
     Attributes:
         name: The server's name in the registry, such as `io.github.acme/shop`.
@@ -31,15 +31,15 @@ class Publication:
         version: The project's version.
         description: A one-line description that replaces the manifest's; None to use the manifest's.
         url: The server's HTTP endpoint, if any.
-        image: Its container image without a tag, if any.
+        image: The server's container image without a tag, if any.
         is_indexed: True if the distribution is on PyPI.
         scopes: The scopes granted to users whose clients start the server, who have no token.
         readme: The README for the package index, if any.
         script: The command that the distribution installs, if any.
-        author: Its author.
-        license: Its license (SPDX), if any.
-        repository: The location of its source code, if any.
-        python: The Python versions that it supports.
+        author: The project's author.
+        license: The project's license (SPDX), if any.
+        repository: The URL of the source code, if any.
+        python: The Python versions that the project supports.
     """
 
     name: str
@@ -59,11 +59,11 @@ class Publication:
 
 
 def read(file: str, text: str, scopes: Sequence[str]) -> Publication | list[Diagnostic]:
-    """Return the metadata in a `pyproject.toml`, or its problems.
+    """Return the metadata in a `pyproject.toml`, or the problems with it.
 
     Args:
-        file: Its path, for locations.
-        text: Its text, which is valid TOML.
+        file: The file's path, for locations.
+        text: The file's content, which is valid TOML.
         scopes: The scopes that the manifest declares.
     """
     value = tomllib.loads(text)
@@ -75,7 +75,7 @@ def read(file: str, text: str, scopes: Sequence[str]) -> Publication | list[Diag
         *_find_lacking(project, Keys(file, text, "project")),
     ]
     if not problems and table.get("index", True) and project["name"] not in scripts:
-        message = f"there is no command `{project['name']}`, which clients start with uvx"
+        message = f"the project has no script `{project['name']}`, which clients start with uvx"
         fix = "give a script the distribution's name, or set `index = false` if it is not on PyPI"
         problems.append(Diagnostic("SW410", message, Keys(file, text, "project.scripts").find_span(), fix))
     if problems:
@@ -107,13 +107,13 @@ def _find_problems(table: object, scopes: Sequence[str], keys: Keys) -> Iterator
     if not isinstance(table, dict):
         fix = f'write `[{TABLE}]` with `name = "io.github.OWNER/NAME"`'
         yield Diagnostic(
-            "SW410", f"there is no `[{TABLE}]`, the table with the server's name in the registry", keys.find_span(), fix
+            "SW410", f"`[{TABLE}]` is missing; it sets the server's name in the registry", keys.find_span(), fix
         )
         return
     for key in sorted(set(table) - {*_KEYS}):
         known = ", ".join(f"`{name}`" for name in _KEYS)
         yield Diagnostic(
-            "SW410", f"unknown key `{key}` in `[{TABLE}]`", keys.find_span(key), help=f"its keys are {known}"
+            "SW410", f"unknown key `{key}` in `[{TABLE}]`", keys.find_span(key), help=f"the valid keys are {known}"
         )
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
@@ -136,7 +136,7 @@ def _find_problems(table: object, scopes: Sequence[str], keys: Keys) -> Iterator
         return
     for scope in granted:
         if scope not in scopes:
-            message = f"`scopes` in `[{TABLE}]` has `{scope}`, which the manifest does not declare"
+            message = f"`scopes` in `[{TABLE}]` lists `{scope}`, which the manifest does not declare"
             yield Diagnostic("SW410", message, keys.find_span("scopes"), did_you_mean(scope, scopes, "scopes"))
 
 
@@ -145,5 +145,5 @@ def _find_lacking(project: Mapping[str, Any], keys: Keys) -> Iterator[Diagnostic
         if not isinstance(project.get(key), str):
             message = f"`[project]` has no `{key}`, which the registry requires"
             yield Diagnostic(
-                "SW410", message, keys.find_span(key), f"write `{key}` there; computed values are not read"
+                "SW410", message, keys.find_span(key), f"set `{key}` in `[project]`; dynamic values are not read"
             )

@@ -1,1 +1,1 @@
-"""Runs the `stubwright dev` server in a process that is replaced after each save but keeps its address."""
+"""Runs the server of `stubwright dev` in a process that is replaced after each save but keeps its address."""

@@ -45,8 +45,6 @@ class Issuer:
 
         Args:
             auth: The manifest's `auth`, with the issuer and the audience.
-            subject: The subject.
-            scopes: The scopes.
             more: Additional claims.
 
         Raises:
@@ -71,18 +69,14 @@ class Issuer:
 
 
 def check_claims(claims: Mapping[str, Any]) -> None:
-    """Raise ValueError if a claim is reserved for the issuer."""
+    """Raise ValueError if one of the claims is reserved for the issuer."""
     for name in claims:
         if name in _OWN:
             raise ValueError(f"`{name}` is set by the issuer; choose another claim")
 
 
 def list_scopes(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return all scopes in a manifest, in its order.
-
-    Args:
-        document: The resolved manifest.
-    """
+    """Return all scopes in a resolved manifest, in its order."""
     auth: Mapping[str, Any] = document.get("auth") or {}
     entries = [
         entry.get("stubwright") or {}

@@ -54,7 +54,7 @@ _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only 
 
 
 class AddressError(Exception):
-    """The address cannot be bound; the message explains why."""
+    """The server's address cannot be bound; the message explains why."""
 
 
 class StartupError(Exception):
@@ -78,7 +78,7 @@ class Patience:
     report: Callable[[int, str], None]
 
     def wait(self, is_made: Callable[[float], bool], find_stack: Callable[[], str] = str) -> None:
-        """Poll `is_made`, which may block briefly, until it returns true. Raises StaleError."""
+        """Poll `is_made`, which can block briefly, until it returns true. Raises StaleError."""
         began = time.monotonic()
         is_reported = False
         while not is_made(_GLANCE):
@@ -92,12 +92,11 @@ class Patience:
 
 
 def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> str | None:
-    """Return the reason why a server cannot start, as reported by Python or the server; None if it can.
+    """Check that a server can start; return the error from Python or the server, or None on success.
 
     Args:
         launch: The server's command.
-        variables: Its environment variables.
-        patience: Waits for it to start.
+        variables: The server's environment variables.
 
     Raises:
         StaleError: The generated package is outdated.
@@ -130,7 +129,7 @@ def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> s
         finally:
             _kill_group(process)
         said = _read(folder / "output").strip()
-        how = f"it exited with status {process.returncode} before it was created"
+        how = f"the process exited with status {process.returncode} before it created the server"
         return said if said and process.returncode in _FAULTS else f"{said}\n{how}".strip()
 
 
@@ -160,13 +159,13 @@ class ServerSupervisor:
         """Bind the address.
 
         Args:
-            host: The host.
             port: The port; 0 for any free port.
             ended: Called from another thread with the exit status of a server that exited unexpectedly.
             write_line: Called from another thread with each line that a server writes to standard error.
             key: The JWK that verifies tokens, replacing the keys of the manifest's issuer.
-            options: Options for each server.
-            debugging: Options that let a debugger attach; they share one port, so only one server runs at a time.
+            options: Command-line options for every server.
+            debugging: Options that let a debugger attach; servers share the debugger's port, so only one runs at a
+                time.
 
         Raises:
             AddressError: The address cannot be bound.
@@ -208,15 +207,16 @@ class ServerSupervisor:
         return self._wanted is not None and self._wanted.poll() is None
 
     def replace(self, launch: Launch, variables: Mapping[str, str], patience: Patience) -> None:
-        """Start a server and stop the previous server when the new one is ready.
+        """Start a server, and stop the previous one when the new one is ready.
 
         Raises:
-            StaleError: The server is outdated.
-            OSError: The server cannot be started.
-            StartupError: The server exited before it was ready, for example because a file was saved after the check.
+            StaleError: The new server became outdated before it was ready.
+            OSError: The new server cannot be started.
+            StartupError: The new server exited before it was ready, for example because a file was saved after the
+                check.
         """
         if sys.platform == "win32" or self._debugging:  # both would need the same address or debugger port
-            self._dismiss(wait=True)
+            self._stop_servers(wait=True)
             self._start(launch, variables)
             return
         gate, its_gate = socket.socketpair()
@@ -233,7 +233,7 @@ class ServerSupervisor:
                 end(process)
                 self._servers.remove(process)
                 raise StartupError
-            self._dismiss(wait=False, but=process)
+            self._stop_servers(wait=False, but=process)
             with suppress(OSError):  # it was killed while waiting, which is reported like any exit
                 gate.sendall(b".")
 
@@ -272,7 +272,7 @@ class ServerSupervisor:
 
     def close(self) -> None:
         """Stop all servers and release the address."""
-        self._dismiss(wait=True)
+        self._stop_servers(wait=True)
         for watcher in self._watchers:
             watcher.join()
         with suppress(OSError):
@@ -280,8 +280,11 @@ class ServerSupervisor:
         os.close(self._alive)
         os.close(self._lifeline)
 
-    def _dismiss(self, *, wait: bool, but: subprocess.Popen[bytes] | None = None) -> None:
-        """Terminate the servers. With `wait`, wait until all have stopped; otherwise wait briefly for the last one."""
+    def _stop_servers(self, *, wait: bool, but: subprocess.Popen[bytes] | None = None) -> None:
+        """Terminate all servers except `but`, and wait briefly for the last one.
+
+        With `wait`, first wait until all of them have stopped.
+        """
         self._wanted = but
         leaving = [process for process in self._servers if process is not but]
         for process in leaving:
@@ -333,7 +336,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _signal_group(process: subprocess.Popen[bytes], *, kill: bool) -> None:
-    """Kill or terminate a process group, or only the process on Windows."""
+    """Kill or terminate a process group; on Windows, only its leader."""
     if sys.platform == "win32":
         process.terminate()
     else:
@@ -342,8 +345,9 @@ def _signal_group(process: subprocess.Popen[bytes], *, kill: bool) -> None:
 
 
 def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return a server's environment, which disables bytecode because it would be stale after two saves within a
-    second.
+    """Return a server's environment, with Python's bytecode disabled.
+
+    Bytecode is validated by modification time in seconds, so it would be stale after two saves within a second.
     """
     own = {"PYTHONDONTWRITEBYTECODE": "1"}
     return {**os.environ, **own, **launch.make_environment({**_inherit_path(), **variables})}

@@ -22,7 +22,7 @@ _SLOW: Final = 3
 
 
 def main() -> None:
-    """Create the server. Raises SystemExit."""
+    """Create the server and its marker file. Raises SystemExit if that fails."""
     folder, name, path = Path(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None
     registry: Any = importlib.import_module(f"{name}.registry")
     loading: Any = importlib.import_module("stubwright_runtime.server.app.loader")
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _write_stack(file: Path, thread: int, loader: str) -> None:
-    """Write the stack of a thread that is running handlers, below the module `loader`."""
+    """Write the stack of the thread that runs the handlers to a file, without the frames above the module `loader`."""
     frames = traceback.extract_stack(sys._current_frames()[thread])
     start = max((number for number, frame in enumerate(frames, 1) if frame.filename == loader), default=0)
     theirs = [frame for frame in frames[start:] if "importlib" not in frame.filename]

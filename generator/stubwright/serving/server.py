@@ -3,10 +3,10 @@
     python -P server.py PARENT GATE KEY PACKAGE [WORD …]
 
 `PARENT` is a pipe that closes when `dev` exits, which stops the server; empty on Windows. `GATE` is a socket on which
-the server reports that it is ready and waits for its turn; empty to serve immediately. `KEY` is the JWK that verifies
-all tokens instead of the keys of the manifest's issuer; may be empty. The other words are the arguments of `python -m
-PACKAGE`. This program does not import the compiler. It is separate because generated servers have no such options, so
-they never accept a key by mistake.
+the server reports that it is ready and then waits for the signal to serve; empty to serve immediately. `KEY` is the JWK
+that verifies all tokens instead of the keys of the manifest's issuer; can be empty. The other words are the arguments
+of `python -m PACKAGE`. This program does not import the compiler. It is separate because generated servers have no such
+options, so they never accept a key by mistake.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 
 class Key:
-    """A key set with one key."""
+    """A key set that contains only the key of this `dev` run."""
 
     def __init__(self, jwk: dict[str, Any]) -> None:
         from jwt import PyJWK
@@ -29,12 +29,12 @@ class Key:
         self._key = PyJWK(jwk, self._algorithm)
 
     async def find(self, kid: str | None, algorithm: str) -> Any:
-        """Return the key if it matches."""
+        """Return the key if it has this ID and algorithm; otherwise None."""
         return self._key if (kid, algorithm) == (self._id, self._algorithm) else None
 
 
 def main() -> None:
-    """Serve."""
+    """Load the package, wait for the signal from `dev`, and serve."""
     parent, gate, jwk, name, *words = sys.argv[1:]
     package: Any = importlib.import_module(f"{name}.registry").PACKAGE
     running: Any = importlib.import_module("stubwright_runtime.server.main")
@@ -63,7 +63,7 @@ def _load(name: str) -> None:
 
 
 def _wait(number: int) -> None:
-    """Report that the server is ready, and wait for its turn. Raises SystemExit if `dev` has exited."""
+    """Report that the server is ready, and wait for the signal to serve. Raises SystemExit if `dev` has exited."""
     with socket.socket(fileno=number) as gate:
         gate.sendall(b".")
         if not gate.recv(1):

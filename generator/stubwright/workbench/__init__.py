@@ -1,1 +1,1 @@
-"""The `stubwright dev` page, which calls the server's tools and shows its events."""
+"""The page of `stubwright dev`, which calls the server's tools and shows the run's events."""

@@ -1,4 +1,4 @@
-"""Stores the events of a `dev` run for open and future pages."""
+"""Stores the events of a `dev` run for pages that are open now or opened later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event: its number (from 1), kind and details."""
+    """An event, numbered from 1."""
 
     number: int
     kind: Kind
@@ -50,7 +50,7 @@ class Journal:
             self._changed.notify_all()
 
     def wait_after(self, number: int, seconds: float) -> Sequence[Event] | None:
-        """Wait for events after a number and return them; return an empty list on timeout, None after `close`."""
+        """Wait for events after `number` and return them; return an empty list on timeout, None after `close`."""
         with self._changed:
             self._changed.wait_for(lambda: self._last > number or self._is_closed, seconds)
             if self._is_closed:
@@ -58,7 +58,7 @@ class Journal:
             return [event for event in self._events if event.number > number]
 
     def close(self) -> None:
-        """Wake all waiting threads; no events may be added afterwards."""
+        """Wake all waiting threads. No events can be added afterwards."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

@@ -20,7 +20,7 @@ _CALL: Final = '{"time":'
 
 
 class Line(NamedTuple):
-    """A parsed line: its kind, its details, and its printed form."""
+    """A parsed line of standard error; `printed` is the line for the terminal."""
 
     kind: Kind
     details: Mapping[str, Any]
@@ -37,7 +37,7 @@ def read_line(text: str) -> Line:
 
 
 def _read_call(text: str) -> Mapping[str, Any] | None:
-    """Parse a call record (docs/protecting.md, "Audit"); return None for other lines."""
+    """Parse a call record (docs/protecting.md, "Audit"); return None if the line is not one."""
     try:
         call: Any = json.loads(text)
     except ValueError:

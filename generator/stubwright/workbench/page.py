@@ -46,7 +46,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page, its documentation, and a digest of its content. An open page with a different digest is outdated."""
+    """A rendered page, its documentation, and a digest of its content, which reveals that an open page is outdated."""
 
     text: str
     docs: str
@@ -64,7 +64,6 @@ def render(
     """Render a run's page.
 
     Args:
-        manifest: The served manifest.
         source: The manifest as written.
         url: The server's URL.
         identity: The caller; None if the server requires no token.
@@ -131,7 +130,7 @@ def _list_primitives(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
 
 
 def _make_argument_schema(primitive: ir.Primitive) -> dict[str, Any]:
-    """Return a schema for the arguments of a prompt, which are strings (server/prompts), or of a URI template."""
+    """Return a schema for a prompt's arguments, which are strings (server/prompts), or a URI template's variables."""
     text = {"type": "string"}
     arguments = primitive.arguments or ()
     return {

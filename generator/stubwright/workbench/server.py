@@ -56,11 +56,11 @@ class PageContent:
 
     Attributes:
         journal: The run's events.
-        page: The page; empty before the first served save.
-        docs: The documentation; empty before the first served save.
+        page: The page's HTML; empty before the first served save.
+        docs: The documentation's HTML; empty before the first served save.
         difference: The changes since the last commit.
         issue: Issues a token for a subject, scopes and claims; None if this run issues no tokens.
-        key: The key required in requests.
+        key: The secret that each request must contain.
     """
 
     journal: Journal = field(default_factory=Journal)
@@ -72,7 +72,7 @@ class PageContent:
 
 
 class Workbench:
-    """The page's server. A context manager."""
+    """The server of the `dev` page. A context manager."""
 
     def __init__(self, host: str, port: int) -> None:
         """Bind the address. Raises OSError."""
@@ -91,12 +91,12 @@ class Workbench:
 
     @property
     def url(self) -> str:
-        """The address to open, with the key."""
+        """The address to open in a browser; it contains the key."""
         return f"{self._server.origins[0]}/?key={self.content.key}"
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The page's possible origins (RFC 6454)."""
+        """The origins that the page can have (RFC 6454)."""
         return self._server.origins
 
 
@@ -115,8 +115,6 @@ class _Server(ThreadingTCPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Handles the requests on a connection."""
-
     server: _Server
     protocol_version = "HTTP/1.1"
     server_version = "stubwright"
@@ -124,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        """Serve the page at `/`, and `/docs`, `/difference` (the changes) and `/events` (the run's events)."""
+        """Serve `/` (the page), `/docs`, `/difference` (the changes) and `/events` (the run's events)."""
         address = urlsplit(self.path)
         given = parse_qs(address.query).get("key", [""])[0]
         # `compare_digest` rejects non-ASCII strings, so compare bytes.
@@ -135,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
         ):
             cookie = f"{self.server.cookie}={self.server.content.key}; Path=/; HttpOnly; SameSite=Strict"
             self._answer(HTTPStatus.SEE_OTHER, "", Location="/", Set_Cookie=cookie)
-        elif not self._may():
+        elif not self._is_authorized():
             return
         elif address.path == "/":
             self._answer(HTTPStatus.OK, self.server.content.page or _WAITING, "text/html; charset=utf-8")
@@ -149,8 +147,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.NOT_FOUND, "Not found; the page is at /.\n")
 
     def do_POST(self) -> None:
-        """Serve `/token`: issue a token for this run."""
-        if not self._may():
+        """Serve `/token`, which issues a token for this run."""
+        if not self._is_authorized():
             return
         issue = self.server.content.issue
         if self.path != "/token" or issue is None:
@@ -161,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.BAD_REQUEST, f"Send JSON of at most {_LONGEST:,} bytes.\n")
             return
         try:
-            subject, scopes, claims = _read_wish(self.rfile.read(int(length)))
+            subject, scopes, claims = _parse_token_request(self.rfile.read(int(length)))
             token = issue(subject, scopes, claims)
         except RefusedError as error:
             self._answer(HTTPStatus.BAD_REQUEST, f"{error}\n")
@@ -169,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.OK, json.dumps({"token": token}), "application/json")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Respond to invalid requests and other methods in plain text instead of the library's HTML."""
+        """Respond to invalid requests and unsupported methods in plain text, not in the library's HTML."""
         self.close_connection = True
         self._answer(HTTPStatus(code), f"{message or HTTPStatus(code).phrase}{f': {explain}' if explain else ''}\n")
 
@@ -177,13 +175,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing, because the page's requests are not events of the run."""
 
     def _is_same_origin(self) -> bool:
-        """Return whether the request has one of our hosts and, if it has an origin, ours."""
+        """Return whether the request's host is ours and, if it has an origin, the origin is too."""
         host, origin = self.headers.get_all("Host") or [], self.headers.get_all("Origin") or []
         is_known_host = len(host) == 1 and host[0].lower() in self.server.hosts  # RFC 9110, 4.2.3
         return is_known_host and all(value.lower() in self.server.origins for value in origin)
 
-    def _may(self) -> bool:
-        """Return whether the request has the key; send an error if not."""
+    def _is_authorized(self) -> bool:
+        """Return whether the request contains the key; send an error if it does not."""
         if not self._is_same_origin():
             self._answer(HTTPStatus.FORBIDDEN, "This address serves only the `stubwright dev` page.\n")
             return False
@@ -192,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         except CookieError:
             cookie = None
         if cookie is None or not secrets.compare_digest(cookie.value.encode(), self.server.content.key.encode()):
-            self._answer(HTTPStatus.FORBIDDEN, "Open the address printed by `stubwright dev`: it has the key.\n")
+            self._answer(HTTPStatus.FORBIDDEN, "Open the address that `stubwright dev` printed: it contains the key.\n")
             return False
         return True
 
@@ -235,12 +233,12 @@ _WAITING: Final = """\
 """
 
 
-def _read_wish(content: bytes) -> tuple[str, list[str], Mapping[str, Any]]:
-    """Return the subject, scopes and claims for a requested token. Raises RefusedError."""
+def _parse_token_request(content: bytes) -> tuple[str, list[str], Mapping[str, Any]]:
+    """Parse a token request into subject, scopes and claims. Raises RefusedError."""
     try:
         wish: Any = json.loads(content)
     except ValueError as error:
-        raise RefusedError(f"This is not JSON: {error}") from error
+        raise RefusedError(f"The request body is not JSON: {error}") from error
     match wish:
         case {"subject": str(subject), "scopes": list(scopes), "claims": dict(claims)} if subject and all(
             isinstance(scope, str) for scope in scopes
