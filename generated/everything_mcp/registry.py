@@ -68,7 +68,7 @@ PACKAGE: Final = Package(
     ],
     handlers="everything:Everything",
 )
-"""The package, as the runtime reads it."""
+"""The package's description for the runtime."""
 
 TOOLS: Final = PACKAGE.tools
-"""The tools, by wire name."""
+"""The tools, keyed by wire name."""

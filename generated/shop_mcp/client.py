@@ -32,10 +32,10 @@ class ShopClient(PrimitivesBinding):
 
     @property
     def with_raw_response(self) -> _Responses:
-        """The tool methods, returning whole responses.
+        """The tool methods, each returning a `CallResponse` instead of the plain result.
 
-        They return a `CallResponse`: the model, the content and `_meta`, or the error of a failed tool, without raising
-        it. `.parse()` returns or raises the same as the plain method.
+        A response has the model, the content and `_meta`, or the error of a failed tool, which is not raised.
+        `.parse()` returns the plain method's result or raises its error.
         """
         return _Responses(self)
 
@@ -143,7 +143,7 @@ class ShopClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, returning whole responses: the model, the content and `_meta`, or the error."""
+    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     search_products = _runtime.responding(ShopClient.search_products)

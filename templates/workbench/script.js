@@ -14,7 +14,7 @@
     String(text).replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
   const makePre = (text) => make("pre", { textContent: visible(text) });
   const makeQuiet = (text) => make("p", { className: "quiet", textContent: visible(text) });
-  const tell = (text, isGrave) => {
+  const setStatus = (text, isGrave) => {
     byId("state").textContent = text;
     byId("state").className = isGrave ? "grave" : "";
   };
@@ -925,7 +925,7 @@
     become(null, "no token");
     const input = make("input", { type: "password", autocomplete: "off" });
     input.addEventListener("input", () => become(input.value.trim() || null, input.value.trim() ? "the token's subject" : "no token"));
-    person.append(rowOf("token", input, `Calls need a token from ${data.auth.issuer}. With --scope, this run issues tokens itself, for the subject that you choose.`));
+    person.append(rowOf("token", input, `Calls require a token from ${data.auth.issuer}. With --scope, this run issues tokens itself, for the subject that you choose.`));
   }
 
   // Events during the run.
@@ -935,8 +935,8 @@
     byId("changes").textContent = text;
   };
   // The fetched difference can be older than the one from the stream.
-  let isTold = false;
-  fetch("/difference").then((response) => response.json()).then((known) => isTold || difference(known), () => {}); // if it fails, the stream reports it
+  let isCurrent = false;
+  fetch("/difference").then((response) => response.json()).then((known) => isCurrent || difference(known), () => {}); // if it fails, the stream reports it
   const LONGEST = 1000; // maximum records to show
   const note = (time, text, tone) => {
     const pane = byId("journal");
@@ -963,20 +963,20 @@
     },
     compared: (changed, isOld) => {
       if (isOld) return;
-      isTold = true;
+      isCurrent = true;
       difference(changed);
     },
     saved: ({ digest }, isOld) => {
       if (isOld) return; // this page is from a later save
-      tell("serving the last save");
+      setStatus("serving the last save");
       if (digest !== data.digest) location.reload();
     },
-    broken: (_, isOld) => isOld || tell("the last save has errors (see the terminal); still serving the previous save", true),
-    ended: ({ status }, isOld) => isOld || tell(`the server exited (${status}); it restarts at the next save`, true),
+    broken: (_, isOld) => isOld || setStatus("the last save has errors (see the terminal); still serving the previous save", true),
+    ended: ({ status }, isOld) => isOld || setStatus(`the server exited (${status}); it restarts at the next save`, true),
   };
   const events = new EventSource("/events");
-  events.onopen = () => tell("serving the last save");
-  events.onerror = () => tell("stubwright dev has stopped or does not respond", true);
+  events.onopen = () => setStatus("serving the last save");
+  events.onerror = () => setStatus("stubwright dev has stopped or does not respond", true);
   events.onmessage = (event) => {
     const { kind, ...details } = JSON.parse(event.data);
     heard[kind](details, Number(event.lastEventId) <= data.last);

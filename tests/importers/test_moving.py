@@ -462,7 +462,7 @@ def test_what_functions_say_and_ask_reaches_the_caller(folder: Path, is_shared: 
     said = talk("2026-07-28")
     assert said["log"] == [of_one[0], of_one[1], ["debug", "a ends", None], ["error", "from below", None]]
     assert said["other"] == ["b begins", {"name": "b"}, "c begins", {"name": "c"}]
-    why = "Its function asks in the middle of a call, which MCP 2026-07-28 does not support."
+    why = "The function asks a question during a call, which MCP 2026-07-28 does not support."
     assert said["answers"] == [why, why, why, "followed", "None"]
 
 

@@ -26,12 +26,12 @@ def build_server(handlers: ClinicHandlers, **options: Unpack[ServerOptions]) -> 
     Args:
         handlers: An object that implements `ClinicHandlers`. If it is an async context manager, the server
             enters it on startup and exits it on shutdown.
-            A method replaces its tool's HTTP call.
+            A method with the name of an HTTP tool replaces the tool's call.
         options: `state`, `local_scopes`, `audit` and `threads`: see `ServerOptions`.
 
     Raises:
         OSError: The `audit` file cannot be opened.
-        TypeError: Methods are missing. The message lists all of them, with stubs to paste.
+        TypeError: Handler methods are missing. The message lists all of them, with stubs to paste.
         ValueError: `state` is not the URL of a supported store, or `threads` is not positive.
     """
     return _runtime.build_server(PACKAGE, handlers, **options)

@@ -30,10 +30,10 @@ class NotesClient(PrimitivesBinding):
 
     @property
     def with_raw_response(self) -> _Responses:
-        """The tool methods, returning whole responses.
+        """The tool methods, each returning a `CallResponse` instead of the plain result.
 
-        They return a `CallResponse`: the model, the content and `_meta`, or the error of a failed tool, without raising
-        it. `.parse()` returns or raises the same as the plain method.
+        A response has the model, the content and `_meta`, or the error of a failed tool, which is not raised.
+        `.parse()` returns the plain method's result or raises its error.
         """
         return _Responses(self)
 
@@ -53,7 +53,7 @@ class NotesClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, returning whole responses: the model, the content and `_meta`, or the error."""
+    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     add_note = _runtime.responding(NotesClient.add_note)

@@ -29,10 +29,10 @@ class StallClient(Binding):
 
     @property
     def with_raw_response(self) -> _Responses:
-        """The tool methods, returning whole responses.
+        """The tool methods, each returning a `CallResponse` instead of the plain result.
 
-        They return a `CallResponse`: the model, the content and `_meta`, or the error of a failed tool, without raising
-        it. `.parse()` returns or raises the same as the plain method.
+        A response has the model, the content and `_meta`, or the error of a failed tool, which is not raised.
+        `.parse()` returns the plain method's result or raises its error.
         """
         return _Responses(self)
 
@@ -106,7 +106,7 @@ class StallClient(Binding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, returning whole responses: the model, the content and `_meta`, or the error."""
+    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     make = _runtime.responding(StallClient.make)

@@ -30,7 +30,7 @@ def build_server(handlers: LibraryHandlers, **options: Unpack[ServerOptions]) ->
 
     Raises:
         OSError: The `audit` file cannot be opened.
-        TypeError: Methods are missing. The message lists all of them, with stubs to paste.
+        TypeError: Handler methods are missing. The message lists all of them, with stubs to paste.
         ValueError: `state` is not the URL of a supported store, or `threads` is not positive.
     """
     return _runtime.build_server(PACKAGE, handlers, **options)

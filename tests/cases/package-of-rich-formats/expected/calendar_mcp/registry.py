@@ -16,7 +16,7 @@ PACKAGE: Final = Package(
         Tool("count"),
     ],
 )
-"""The package, as the runtime reads it."""
+"""The package's description for the runtime."""
 
 TOOLS: Final = PACKAGE.tools
-"""The tools, by wire name."""
+"""The tools, keyed by wire name."""

@@ -31,10 +31,10 @@ class CalendarClient(Binding):
 
     @property
     def with_raw_response(self) -> _Responses:
-        """The tool methods, returning whole responses.
+        """The tool methods, each returning a `CallResponse` instead of the plain result.
 
-        They return a `CallResponse`: the model, the content and `_meta`, or the error of a failed tool, without raising
-        it. `.parse()` returns or raises the same as the plain method.
+        A response has the model, the content and `_meta`, or the error of a failed tool, which is not raised.
+        `.parse()` returns the plain method's result or raises its error.
         """
         return _Responses(self)
 
@@ -82,7 +82,7 @@ class CalendarClient(Binding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, returning whole responses: the model, the content and `_meta`, or the error."""
+    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     plan = _runtime.responding(CalendarClient.plan)

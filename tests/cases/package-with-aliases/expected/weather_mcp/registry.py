@@ -17,7 +17,7 @@ PACKAGE: Final = Package(
         Tool("sea_low"),
     ],
 )
-"""The package, as the runtime reads it."""
+"""The package's description for the runtime."""
 
 TOOLS: Final = PACKAGE.tools
-"""The tools, by wire name."""
+"""The tools, keyed by wire name."""
