@@ -411,7 +411,7 @@ class EverythingClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     test_simple_text = _runtime.responding(EverythingClient.test_simple_text)

@@ -211,7 +211,7 @@ class HelpdeskClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     create_ticket = _runtime.responding(HelpdeskClient.create_ticket)

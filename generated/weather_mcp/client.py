@@ -114,7 +114,7 @@ class WeatherClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     get_weather = _runtime.responding(WeatherClient.get_weather)

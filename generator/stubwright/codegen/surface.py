@@ -58,7 +58,7 @@ def make_plain(name: Name) -> Type:
 
 
 def make_optional(kind: Type) -> Type:
-    """Add `None` to a type."""
+    """Return the union of a type and `None`."""
     if {"Any", "None"} & {*kind.choices}:
         return kind
     return Type(fill("{} | None", kind.text), (*kind.choices, fill("None")), kind.names)
@@ -236,12 +236,12 @@ class HandlerMethod:
 
     @property
     def signature(self) -> Code:
-        """The parameters with their types, including `self`."""
+        """The parameters' source, including `self`."""
         return join(", ", [fill("self"), *(parameter.source for parameter in self.parameters)])
 
     @property
     def returns(self) -> Code:
-        """The return type: the result in its wrapper."""
+        """The return type: `result` in its wrapper."""
         return fill("{}[{}]", self.wrapper, self.result.text)
 
 
@@ -305,7 +305,7 @@ class ClientMethod:
 
     @property
     def names(self) -> frozenset[Name]:
-        """The names in the signature, except builtins, defaults and models."""
+        """The names in the method's signature, except builtins, defaults and models."""
         returned = frozenset[Name]() if self.gives_model or self.gives_content else self.returns.names
         taken = frozenset[Name]().union(*(parameter.type.names for parameter in self.parameters))
         return returned | self.page_names | (taken & NOT_MODELS)
@@ -503,7 +503,7 @@ def _cursor(tool: ir.Tool, taken: Collection[Name]) -> Argument:
 
 
 def _page_items(tool: ir.Tool, classes: Iterable[Class]) -> tuple[Name, Type]:
-    """Return the attribute for a page's items, and the item type."""
+    """Return the name of the attribute with a page's items, and the items' type."""
     output = next(each for each in classes if each.name == naming.name_output_class(tool.names))
     field = next(each for each in output.fields if each.wire == tool.paginate["items"])
     inner = next((item for choice in field.type.choices if (item := list_item(choice)) is not None), None)
@@ -521,7 +521,7 @@ def _make_mapping(values: Type) -> Type:
 
 
 def describe_primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:
-    """Return the client methods that get and complete a resource, resource template or prompt."""
+    """Return the client methods that get a resource, template or prompt and complete its arguments."""
     own = _primitive_method(primitive)
     return (own, _completion_method(primitive)) if primitive.completed else (own,)
 
@@ -571,7 +571,7 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
 
 
 def _make_parameter(wire: str, name: Name, kind: Type, *, required: bool) -> Parameter:
-    """Convert an argument to a client parameter. Requests can omit optional ones."""
+    """Convert an argument to a client parameter, which requests can omit unless the argument is required."""
     return Parameter(name, kind, None if required else Name("OMIT"), not required, wire)
 
 

@@ -73,7 +73,7 @@ class ModelModule:
 
 
 def load() -> None:
-    """Import the generator and render a class, so that the first tool is not slower than the rest."""
+    """Import the generator and render a class, so that the first tool does not take longer than the others."""
     properties = {"type": "object", "properties": {"any": {"type": "string"}}}
     schema = ir.Schema(properties, dialects.DRAFT_2020_12.uri, Place(""))
     make_shared_modules([ir.SharedSchema("any", naming.name_shared("any"), schema)])
@@ -184,7 +184,7 @@ def _list_redacted(tool: ir.Tool) -> tuple[Way, ...]:
 
 
 def _is_of_objects(schema: ir.Schema) -> bool:
-    """Return whether a schema's root has an effective `type: object`."""
+    """Return whether the schema's root has an effective `type: object`."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
     hidden = "$ref" in schema.wire and dialect.reference_hides_siblings
     return schema.wire.get("type") == "object" and not hidden
@@ -378,7 +378,7 @@ from typing import Final, Literal, TypeAlias
 
 
 def _reexport(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
-    """Return a module that imports a shared schema's classes from the module `home`."""
+    """Return a module that imports a shared schema's classes from the module `home` and exports them."""
     own = tuple(replace(each, place=schema.schema.place) for each in classes)
     head = fill(_HEAD, format_docstring(f"Models of the shared schema ``{schema.name}``."))
     (taken,) = make_groups({f".{home}": [each.name for each in own]})
@@ -428,7 +428,7 @@ class _Draft:
 
     @property
     def groups(self) -> Mapping[Name, tuple[Name, ...]]:
-        """The classes that belong together, keyed by the first class in each group."""
+        """The classes to keep next to each other in the module, keyed by the first class in each group."""
         roots = {part.name for part in self.parts if self.circle}
         groups: list[list[Name]] = []
         for plan in self.plans:
@@ -502,10 +502,10 @@ def _module(draft: _Draft) -> ModelModule:
 
 
 def _group_imports(names: Collection[str]) -> dict[Name, Collection[str]]:
-    """Return the names that models import, keyed by module.
+    """Return the names that models import from other packages, keyed by module.
 
     Raises:
-        LookupError: A name is missing from `naming.MODEL_IMPORTS`, so a class could clash with it.
+        LookupError: A name is missing from `naming.MODEL_IMPORTS`, so a class could have the same name.
     """
     if unlisted := sorted({*names} - naming.MODEL_NAMES):
         raise LookupError(f"models import {', '.join(unlisted)}, which `naming.MODEL_IMPORTS` does not list")
@@ -536,7 +536,7 @@ from __future__ import annotations
 
 
 def _order_classes(draft: _Draft, written: Mapping[Name, ClassSource]) -> list[Name]:
-    """Return the classes in module order.
+    """Return the classes in the order of their definitions.
 
     Within a group, a class follows the classes that it references, unless they reference each other. Classes for values
     other than objects are last, in the order of `written`, since Python evaluates the types in their base's brackets.

@@ -38,7 +38,7 @@ def describe(
 
 
 def append_sentences(text: str, sentences: Sequence[str]) -> str:
-    """Append sentences to `text`, as a separate paragraph if it has several lines."""
+    """Append sentences to `text`, as a separate paragraph if the text has several lines."""
     text = text.strip()
     if not text or not sentences:
         return text or " ".join(sentences)
@@ -48,13 +48,13 @@ def append_sentences(text: str, sentences: Sequence[str]) -> str:
 
 
 def summarize(document: Document, leaf: Leaf) -> str:
-    """Return a subschema's description, or its title."""
+    """Return a subschema's description or, without one, its title."""
     value = document.get_value(leaf)
     return _text(value, "description") or _text(value, "title")
 
 
 def format_value(value: Json) -> str:
-    """Format a JSON value as text, truncated if long."""
+    """Format a JSON value for a sentence, truncated if it is long."""
     return _shorten(json.dumps(value, ensure_ascii=False))
 
 

@@ -172,7 +172,7 @@ def _is_type(text: str) -> bool:
     if text.isidentifier():
         return True
     kind = ast.parse(text, mode="eval").body
-    known = (*_TYPES, ast.Load, ast.UnaryOp, ast.USub)  # with negative numbers
+    known = (*_TYPES, ast.Load, ast.UnaryOp, ast.USub)  # unary minus, for negative literals
     return all(isinstance(node, known) for node in ast.walk(kind)) and not [*_texts_among_types(kind)]
 
 
@@ -185,7 +185,7 @@ def _is_literal(value: ast.expr) -> bool:
 
 
 def _texts_among_types(kind: ast.expr) -> Iterator[str]:
-    """Yield the strings in a type, except `Literal` values and call arguments."""
+    """Yield the strings in a type, except the values of `Literal` and the arguments of calls."""
     waiting: list[ast.AST] = [kind]
     while waiting:
         match waiting.pop():

@@ -84,7 +84,7 @@ class _Walk:
     def _object(self, thing: Object, way: Way) -> None:
         named = {each.name: each.expression for each in thing.properties}
         for other in map(self.document.find_shared, self.document.find_extended(thing)):
-            if other is not None and other in self.imported:  # its class may be a base class
+            if other is not None and other in self.imported:  # the schema's class can be a base class
                 self.made.elsewhere.add((other, way))
         for name in way[:1] or named or ("",):
             below = name in named and self.follow(named[name], way[1:])

@@ -48,7 +48,7 @@ NOTHING = ReservedNames()
 
 
 def reserve(manifest: ir.Manifest) -> ReservedNames:
-    """Return the reserved names of a manifest's package before its models are generated."""
+    """Return the names that a manifest's package reserves, as known before models are generated."""
     names: set[str] = {*ALWAYS, *naming.PAGE_NAMES, *(OF_HANDLES if manifest.handles else ())}
     names |= OF_PAGES if any(tool.paginate for tool in manifest.tools) else set()
     names |= {handle.id for handle in manifest.handles}
@@ -66,7 +66,7 @@ def reserve(manifest: ir.Manifest) -> ReservedNames:
 
 
 def reserve_of_tool(tool: ir.Tool) -> frozenset[str]:
-    """Return the fixed class names of a tool."""
+    """Return the fixed names of a tool's classes."""
     output = [naming.name_output_class(tool.names)] if tool.output is not None else []
     return frozenset([naming.name_input_class(tool.names), *output, *_list_context_names(tool)])
 
@@ -78,7 +78,7 @@ def reserve_of_shared(manifest: ir.Manifest, taken: ReservedNames) -> frozenset[
 
 
 def reserve_of_primitive(primitive: ir.Primitive) -> frozenset[str]:
-    """Return the fixed class names of a resource, a template or a prompt."""
+    """Return the fixed names of a resource's, a template's or a prompt's classes."""
     arguments = [naming.name_arguments(primitive.names, primitive.kind)] if primitive.has_model else []
     return frozenset([*arguments, *_list_context_names(primitive)])
 

@@ -68,8 +68,8 @@ class AnyScalar:
     """Any value of a scalar type. The type `any` means any JSON value.
 
     Attributes:
-        format: A string's format, if the format has a Python type.
-        handle: The kind of handle, if the string is a handle ID.
+        format: The string's format, if it has a Python type.
+        handle: The kind of handle, if the string is a handle's ID.
     """
 
     type: Scalar | Literal["any"]
@@ -163,9 +163,9 @@ def _depth(parts: Sequence[Expression]) -> int:
 
 
 class Document:
-    """A schema and the cached shapes of its parts.
+    """A schema and the cached shapes of its subschemas.
 
-    Bundled shared schemas are only read when a reference to them is followed.
+    Bundled shared schemas are read only when a reference to them is followed.
     """
 
     def __init__(self, name: str, schema: ir.Schema, *, merged: bool = False) -> None:
@@ -253,7 +253,7 @@ class Document:
         return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
 
     def find_objects(self, expression: Expression) -> list[Object]:
-        """Return the expression's alternatives that are objects with properties."""
+        """Return the alternatives of an expression that are objects with properties."""
         return [each for each in self.shape(expression) if isinstance(each, Object) and each.properties]
 
     def find_shared(self, thing: Object) -> str | None:
@@ -281,7 +281,7 @@ class Document:
                 yield other
 
     def shape(self, expression: Expression) -> Shape:
-        """Return the expression's alternatives in source order, empty if no instance is valid."""
+        """Return the expression's alternatives in source order; empty if no instance is valid."""
         known = self._shapes.get(expression)
         if known is not None:
             return known
@@ -307,7 +307,7 @@ class Document:
         return shape
 
     def find_children(self, leaf: Leaf, keyword: str) -> Iterator[Leaf]:
-        """Yield the subschemas under one of the dialect's keywords."""
+        """Yield the subschemas that a subschema has under one of its dialect's keywords."""
         keywords = self.get_keywords(leaf)
         value = keywords.get(keyword)
         steps: Iterable[Pointer] = ()
@@ -330,7 +330,7 @@ class Document:
         """Resolve the references that have been added since the last call."""
         while new := self._outline.references[self._followed :]:
             self._followed += len(new)
-            if any(reference.keyword != "$ref" for reference in new):  # whose possible targets count
+            if any(reference.keyword != "$ref" for reference in new):  # dynamic references can have several targets
                 for name in self._outline.schema.get(self.dialect.defs) or ():
                     self._outline.enter((self.dialect.defs, name))
             for reference in new:
@@ -373,7 +373,7 @@ class Document:
         return self.shape(branch), branch.pointer if isinstance(branch, Leaf) else None
 
     def _read_own_shape(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
-        """Return the shape described by `type`, `enum`, `const` and the keywords for objects and lists."""
+        """Return the shape of a subschema's own keywords: `type`, `enum`, `const`, and those for objects and lists."""
         named = keywords.get("type")
         shape: Shape
         if named is not None:
@@ -474,12 +474,12 @@ def _count(value: Json) -> int | None:
 
 
 def _is_text(value: str) -> bool:
-    """Return whether a string can be encoded. JSON can contain lone surrogates, but pydantic cannot."""
+    """Return whether a string can be encoded: JSON can contain lone surrogates, but pydantic rejects them."""
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def read_integer(value: float) -> int | None:
-    """Return the exact integer that a float represents in JSON, which is decimal: `1e23` is 10**23."""
+    """Return the exact integer that a float has in JSON, which is decimal (`1e23` is 10**23); None for a fraction."""
     return int(Decimal(repr(value))) if value.is_integer() else None
 
 
@@ -540,7 +540,7 @@ def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> S
 
 
 def _union(alternatives: Iterable[Alternative]) -> Shape:
-    """Return the union without duplicates and without alternatives that others include."""
+    """Return the union, without duplicates and without alternatives that another alternative includes."""
     unique = [*dict.fromkeys(alternatives)]
     free = {alternative.type for alternative in unique if isinstance(alternative, AnyScalar)}
     if _STRING in unique:

@@ -1,4 +1,4 @@
-"""The typed client's page: the classes from `client_classes`, and their imports."""
+"""The page `client.py`: the classes from `client_classes`, and their imports."""
 
 from __future__ import annotations
 

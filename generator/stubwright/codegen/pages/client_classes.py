@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from stubwright.codegen.pages.primitive_code import PackageCode, PrimitiveCode
     from stubwright.pycode import Code
 
-_RESPONSES: Final = (
-    "The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."
-)
+_RESPONSES: Final = "The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."
 _TASKS: Final = "The methods of tools that can run as tasks. Each starts a task; `….resume(id)` resumes one."
 
 

@@ -1,4 +1,4 @@
-"""The handler interface's page: a method for each primitive that needs one."""
+"""The page `handlers.py`: the handler interface, with a method for each primitive that needs one."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class ContextHandles:
 
 
 def list_kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
-    """Return a manifest's kinds of handles, in order."""
+    """Return a manifest's kinds of handles, in the manifest's order."""
     if not manifest.handles:
         return ()
     from stubwright.codegen.models.datamodel import find_homes
@@ -109,7 +109,7 @@ def format_modelled_kinds(known: Sequence[Kind]) -> Code | None:
 
 
 def find_held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
-    """Return the handles that a tool's handler receives in its arguments."""
+    """Return the handles whose IDs a tool's arguments can contain."""
     if not tool.input.handles:
         return ContextHandles((), nested=False)
     document = Document("input", tool.input, merged=True)
@@ -172,7 +172,7 @@ def _list_inner(document: Document, expression: Expression) -> Iterator[Expressi
 
 
 def format_ids_module(title: str, manifest: ir.Manifest) -> Code:
-    """Return the module of ID types."""
+    """Return the source of the module that defines the ID types."""
     types = [
         fill(
             "{} = NewType({}, str)\n{}",

@@ -28,7 +28,7 @@ def name_output_class(tool: ir.Tool) -> Name | None:
 
 
 def list_primitive_features(manifest: ir.Manifest) -> frozenset[str]:
-    """Return the server's features other than tools."""
+    """Return the server's features other than tools: `resources`, `prompts` and `completion`."""
     parts = set()
     if manifest.resources or manifest.templates or _has_capability(manifest, "resources"):
         parts.add("resources")
@@ -104,7 +104,7 @@ class AskMethod:
 
 @dataclass(frozen=True, slots=True)
 class OwnContext:
-    """The context class for a handler that asks questions, has handles, or returns pages."""
+    """The context class for a handler that asks questions, receives handles, or returns pages."""
 
     names: naming.Names
     what: str
@@ -129,7 +129,7 @@ class OwnContext:
 
 
 def list_own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
-    """Return the context classes for tools with handles or pages, and for primitives with questions."""
+    """Return the context classes: for tools with handles or pages, and for all primitives with questions."""
     known = list_kinds(manifest)
     owning = [(tool, f"the tool ``{tool.name}``") for tool in manifest.tools] + [
         (primitive, f"the {primitive.kind} ``{primitive.key}``") for primitive in list_modelled(manifest)

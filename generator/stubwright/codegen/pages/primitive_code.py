@@ -49,7 +49,7 @@ class PackageCode:
     circles: Mapping[Name, ModelModule]
 
     def find_defined(self) -> Iterator[Name]:
-        """Yield the names that each module defines, once per module."""
+        """Yield the names that the package's modules define, once for each module that defines them."""
         for unit in (*self.units.values(), *self.primitives):
             yield from unit.classes
         for module in self.shared.values():

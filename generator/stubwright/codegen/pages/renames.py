@@ -35,7 +35,7 @@ def match_renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mappi
 
 
 def match_renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
-    """Map old names of handler methods to new ones.
+    """Map old names of handler methods to new names.
 
     Args:
         old: The previously generated `manifest.json`.
@@ -57,7 +57,7 @@ def match_renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> d
 
 
 def _map_successors(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
-    """Map names of removed entries to the entries that list them as aliases."""
+    """Map names of removed entries to the names of the new entries that list them as aliases."""
     return {
         alias["name"]: name
         for name, entry in new.items()
@@ -83,7 +83,7 @@ def find_current_names(name: str, renamed: Mapping[str, str], known: Collection[
 
 
 def _serialize_definition(entry: Mapping[str, Json]) -> str | None:
-    """Return a tool's, resource's or prompt's definition without its name, or None if it is too short to match."""
+    """Return a definition without its name, to compare; None if it has neither a description nor arguments."""
     fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
     schema = entry.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None

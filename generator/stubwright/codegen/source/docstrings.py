@@ -47,7 +47,7 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
 
 
 def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
-    """Yield a phrase for each hint, except hints that are false by default."""
+    """Yield a phrase for each of a tool's hints, except hints that are false by default."""
     for hint in vocabulary.HINTS:
         value = annotations.get(hint.name)
         if isinstance(value, bool) and (value or hint.default):
@@ -105,5 +105,5 @@ def quote_instructions(manifest: ir.Manifest) -> str:
 
 
 def capitalize(text: str) -> str:
-    """Capitalize `text` as a sentence."""
+    """Capitalize the first letter of `text`, as in a sentence."""
     return text[:1].upper() + text[1:]

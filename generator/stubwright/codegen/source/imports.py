@@ -1,7 +1,7 @@
 """Represents the imports of a generated module, and formats them.
 
 The format follows the defaults of isort and ruff, so that generated code passes their checks: names in natural order,
-and at most 88 columns. Formatters with longer lines leave them unchanged.
+and at most 88 columns. Formatters that allow longer lines leave the imports unchanged.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ImportGroup:
 
     @property
     def literals(self) -> list[Code]:
-        """The names as Python source."""
+        """The imported names as Python literals."""
         return [format_literal(name) for name in self.names]
 
     def _lines(self, groups: Iterable[Sequence[Code]], indent: int) -> Code:
@@ -72,7 +72,7 @@ def _interpose(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
 
 
 def make_groups(table: Mapping[str, Iterable[str]]) -> tuple[ImportGroup, ...]:
-    """Group names by module, sorting both. Omit modules without names."""
+    """Group names by module. Modules and names are sorted, and modules without names are omitted."""
     return tuple(
         ImportGroup(Name(module), tuple(map(Name, sorted({*table[module]}, key=make_sort_key))))
         for module in sorted(table, key=_module_order)
@@ -85,14 +85,14 @@ _Natural: TypeAlias = tuple[tuple[int, int, int, str], ...]
 
 @cache
 def make_sort_key(name: str) -> tuple[int, _Natural, _Natural]:
-    """Return a sort key: constants, then classes, then the rest; numbers by value; case as a tie-breaker."""
+    """Return a key that sorts constants, then classes, then others; numbers by value, with case as the tie-breaker."""
     kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
     name = DATES.get(Name(name), Name(name))
     return kind, _make_sort_key(name.lower()), _make_sort_key(name)
 
 
 def _module_order(module: str) -> tuple[int, _Natural, _Natural]:
-    """Return a sort key: absolute modules, then parent packages, then siblings."""
+    """Return a key that sorts absolute modules, then parent packages, then siblings."""
     bare = module.lstrip(".")
     level = len(module) - len(bare)
     return -level if level else -_FAR, _make_sort_key(bare.lower()), _make_sort_key(bare)
@@ -103,7 +103,7 @@ _FAR: Final = 100  # deeper than any package nesting
 
 @cache
 def _make_sort_key(text: str) -> _Natural:
-    """Return a sort key that compares numbers by value, or digit by digit after a leading zero."""
+    """Return a sort key that compares numbers by value, or digit by digit if they have a leading zero."""
     return tuple(
         (
             (ord("0"), part[0] != "0", len(part) if part[0] != "0" else 0, part)

@@ -53,7 +53,7 @@ def _literal(value: Json | tuple[Json, ...]) -> str:
 
 
 def requote(source: str) -> str:
-    """Change quotes to Black's style: double, unless single quotes save escapes."""
+    """Change a literal's quotes to Black's style: double, unless single quotes save escapes."""
     return _WRITTEN.sub(_as_literal, source) if "'" in source else source
 
 

@@ -1,4 +1,4 @@
-"""Qualifies names in types with a module."""
+"""Adds a module's name to the names in types."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def render_method(planned: ClientMethod) -> Code:
 
 
 def render_client_class(planned: ClientClass) -> Code:
-    """Render a class on the client page, up to its own methods."""
+    """Render a class on the client page, without the methods that follow it."""
     return format_python(trust(_environment().get_template("client_class.py.jinja").render({"planned": planned})))
 
 
@@ -136,12 +136,12 @@ _INSIDE = "class _:\n"
 
 
 def _measure_width(line: str) -> int:
-    """Return an upper bound on Black's count of a line's columns. Non-ASCII characters can be two columns wide."""
+    """Return an upper bound on the columns that Black counts in a line, where a non-ASCII character can have two."""
     return len(line) if line.isascii() else sum(1 if char.isascii() else 2 for char in line)
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each line with Black's quotes, and whether it is code rather than a docstring."""
+    """Yield each line with its quotes in Black's style, and whether the line is code, not part of a docstring."""
     inside = False
     for line in text.split("\n"):
         bare = line.strip()

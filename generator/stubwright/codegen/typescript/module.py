@@ -93,7 +93,7 @@ def _normalize(tool: ir.Tool) -> dict[str, ir.Json]:
 
 
 def _define(tool: ir.Tool, manifest: ir.Manifest) -> dict[str, Any]:
-    """Return the part of a tool definition that the SDK reads."""
+    """Return the part of a tool's definition that the SDK reads."""
     definition = {key: tool.listed[key] for key in _DEFINED if key in tool.listed}
     if HEADER not in json.dumps(definition["inputSchema"]):  # the only keyword that the SDK reads
         definition["inputSchema"] = {"type": "object"}

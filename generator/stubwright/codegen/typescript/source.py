@@ -53,7 +53,7 @@ def format_member(value: Json) -> Code:
 
 
 def format_key(name: str) -> Code:
-    """Format a property key, quoted if necessary."""
+    """Format a property key, in quotes if it is not an identifier."""
     return Code(name) if _KEY.fullmatch(name) else format_value(name)
 
 
@@ -71,5 +71,5 @@ def format_doc(text: str, indent: int = 0, tags: Sequence[str] = ()) -> Code:
 
 
 def format_comment(text: str) -> Code:
-    """Return a one-line comment."""
+    """Return a one-line comment, with unprintable characters replaced."""
     return Code(f"// {''.join(char if char.isprintable() else '?' for char in text)}")

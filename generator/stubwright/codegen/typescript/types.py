@@ -53,7 +53,7 @@ class ToolTypes:
 
 @dataclass(frozen=True, slots=True)
 class ServerTypes:
-    """A server's types: for its shared schemas, and for its tools, keyed by name."""
+    """A server's types: for the shared schemas, and for the tools, keyed by tool name."""
 
     shared: Sequence[tuple[Name, Code]]
     tools: Mapping[str, ToolTypes]

@@ -84,7 +84,7 @@ class ClockClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     get_time = _runtime.responding(ClockClient.get_time)

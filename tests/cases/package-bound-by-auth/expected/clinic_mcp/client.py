@@ -116,7 +116,7 @@ class ClinicClient(Binding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     list_records = _runtime.responding(ClinicClient.list_records)

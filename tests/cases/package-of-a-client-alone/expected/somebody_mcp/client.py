@@ -51,7 +51,7 @@ class SomebodyClient(Binding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     search = _runtime.responding(SomebodyClient.search)

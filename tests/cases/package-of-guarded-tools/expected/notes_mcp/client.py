@@ -53,7 +53,7 @@ class NotesClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     add_note = _runtime.responding(NotesClient.add_note)

@@ -130,7 +130,7 @@ class ShopClient(PrimitivesBinding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     checkout = _runtime.responding(ShopClient.checkout)

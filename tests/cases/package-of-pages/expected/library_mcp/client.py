@@ -72,7 +72,7 @@ class LibraryClient(Binding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     list_books = _runtime.responding(LibraryClient.list_books)

@@ -97,7 +97,7 @@ class VaultClient(Binding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     open_vault = _runtime.responding(VaultClient.open_vault)

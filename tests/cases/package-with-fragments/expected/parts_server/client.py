@@ -75,7 +75,7 @@ class PartsClient(Binding):
 
 
 class _Responses(_runtime.Responses):
-    """The tool methods, each returning a `CallResponse`: the model, the content and `_meta`, or the error."""
+    """The tool methods, returning a `CallResponse`: the model, the content and `_meta`, or the error."""
 
     _package = PACKAGE
     locate = _runtime.responding(PartsClient.locate)
