@@ -594,7 +594,7 @@ def test_a_question_that_no_answer_fits_is_cancelled(form: Any, why: str) -> Non
 def test_an_answer_has_a_name(desk: Path) -> None:
     done = forking("call", "work", "--answer", "perhaps", cwd=desk)
     assert done.returncode == 2
-    assert "--answer takes NAME=VALUE, or yes or no for a question without fields" in done.stderr
+    assert "--answer requires NAME=VALUE, or yes or no for a question without fields" in done.stderr
 
 
 def test_a_token_goes_to_a_url_and_to_no_command(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def test_a_command_loads_no_other_one(project: Path) -> None:
         ("import", "stubwright import: name `KIND`, as in: stubwright import openapi api.json -o specs/api.yaml"),
         ("explain", "stubwright explain: name `CODE`, as in: stubwright explain SW203"),
         ("docs", "stubwright docs: name `--output`, as in: stubwright docs specs/weather.yaml -o site"),
-        ("check --target", "stubwright check: `--target` needs a value; see `stubwright check --help`"),
-        ("new x --from", "stubwright new: `--from` needs a value; see `stubwright new --help`"),
+        ("check --target", "stubwright check: `--target` requires a value; see `stubwright check --help`"),
+        ("new x --from", "stubwright new: `--from` requires a value; see `stubwright new --help`"),
         (
             "mock a.yaml --seed x",
             "stubwright mock: `x` is not a number, as `--seed` requires; see `stubwright mock --help`",

@@ -189,7 +189,7 @@ def test_users_of_a_local_server_get_its_scopes(
     manifest.write_text(MANIFEST.replace("{bind:", "{policy: {scopes: [read, write]}, bind:"))
     pyproject.write_text(PYPROJECT + 'scopes = ["read"]\n')
     assert cli.run(["publish"]) == 0
-    assert 'without `scopes = ["read", "write"]` in `[tool.stubwright.publish]`\n' in capsys.readouterr().err
+    assert 'add `scopes = ["read", "write"]` to `[tool.stubwright.publish]`\n' in capsys.readouterr().err
     without_url = PYPROJECT.replace('url = "https://shop.example.com/mcp"\n', "")
     pyproject.write_text(without_url + 'scopes = ["read", "write"]\n')
     assert cli.run(["generate"]) == 0
@@ -223,7 +223,7 @@ REASONED = """\
 def test_reviewers_get_hints_with_reasons(project: Path) -> None:
     bare = stubwright("publish", "--review", "review.md", cwd=project)
     assert bare.returncode == 0
-    assert "shop.yaml:7:11: warning[SW414]: `orders` has no value or no reason for `readOnlyHint`" in bare.stderr
+    assert "shop.yaml:7:11: warning[SW414]: `orders` lacks a value or a reason for `readOnlyHint`" in bare.stderr
     assert "| `readOnlyHint` | not said |  |" in (project / "review.md").read_text("utf-8")
     first = MANIFEST.rpartition("    stubwright: ")[0]
     (project / "shop.yaml").write_text(
@@ -271,7 +271,7 @@ def test_a_new_project_becomes_a_listing_with_five_edits(tmp_path: Path) -> None
     (project / "README.md").write_text(f"{readme}\n<!-- mcp-name: io.github.ann/desk -->\n", "utf-8")
     reviewed = stubwright("publish", "--review", "review.md", cwd=project)
     assert reviewed.returncode == 0
-    assert "has no value or no reason for `readOnlyHint`" in reviewed.stderr
+    assert "lacks a value or a reason for `readOnlyHint`" in reviewed.stderr
     reasons = "".join(f"        {hint}: It only draws numbers.\n" for hint in HINTS)
     edit(manifest, "    stubwright:\n", f"    stubwright:\n      reasons:\n{reasons}")
     stubwright("publish", "--review", "review.md", cwd=project)

@@ -318,7 +318,7 @@ def test_a_signal_ends_the_process_too(
         (["npx", "server"], "put `--` before a command, as in: stubwright import mcp -- npx server"),
         (["npx", "-y", "server"], "unrecognized arguments: -y server; put `--` before a command"),
         (["file:///etc/passwd"], "`file:///etc/passwd` is not an http or https URL"),
-        (["http://localhost/mcp", "--header", "secret"], "--header takes NAME:VALUE"),
+        (["http://localhost/mcp", "--header", "secret"], "--header requires NAME:VALUE"),
         (["http://localhost/mcp", "--header", "X: a\nb"], "the value of the header `X` contains a character"),
         (["http://localhost/mcp", "--env", "A=1"], "--env is for a command"),
         (["--header", "A: b", "--", "true"], "--header and --token are for a URL"),
@@ -733,8 +733,8 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["--from", "nobody"], 2, "--from takes a kind (mcp, openapi, python) and one source"),
-        (["--from", "openapi"], 2, "--from openapi takes a file"),
+        (["--from", "nobody"], 2, "--from requires a kind (mcp, openapi, python) and one source"),
+        (["--from", "openapi"], 2, "--from openapi requires a file"),
         (["--from", "openapi", "nothing.yaml"], 1, "error[SW001]: `nothing.yaml` does not exist"),
         (["--from", "openapi", "x.yaml", "--timeout", "3"], 2, "--header, --env and --timeout require --from mcp"),
         (["--include", "a"], 2, "options that select operations require --from openapi SOURCE"),

@@ -549,7 +549,7 @@ _TRACEBACK = """`{folder}/app.py` cannot be imported:
     amounts.sample(
         [
             ("", "missing.py:mcp", 2, "there is no file `missing.py`"),
-            ("", "app", 2, "`app` is not a Python file and a name in it, such as app.py:mcp"),
+            ("", "app", 2, "`app` does not name a server object in a Python file, such as app.py:mcp"),
             ("", "app.py", 1, "name the server in `{folder}/app.py`, as in app.py:NAME; it has no server object"),
             (
                 f"{_EMPTY}a = MCPServer('a')\nb = MCPServer('b')\n",
@@ -616,7 +616,7 @@ def test_what_cannot_move_says_why_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--from", "python"], "--from python takes a file and the name of its server object, such as app.py:mcp"),
+        (["--from", "python"], "--from python requires a file and the name of its server object, such as app.py:mcp"),
         (["--from", "python", "old/books.py:mcp"], "add --yes to allow it"),
         (["--from", "python", "old/books.py:mcp", "--yes", "--"], "the command after `--` is empty"),
         (["--from", "python", "old/books.py:mcp", "--header", "A: b"], "--header and --token are for --from mcp URL"),

@@ -187,7 +187,7 @@ def test_a_server_that_does_not_start_in_time_is_told(
 @pytest.mark.parametrize(
     ("argv", "status", "said"),
     [
-        (["install"], 2, "no client is given; the clients are `claude`, `claude-code`, `codex`, "),
+        (["install"], 2, "no client is specified; the clients are `claude`, `claude-code`, `codex`, "),
         (["install", "emacs"], 2, "there is no client `emacs`; the clients are `claude`, "),
         (["install", "--list", "curser"], 2, "there is no client `curser`; did you mean `cursor`?"),
         (["install", "cursor", "--json"], 2, "--format requires --list"),

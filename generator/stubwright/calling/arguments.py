@@ -78,7 +78,7 @@ def parse(
         value = _parse_json(text, place) if is_json else reader.convert(text, place)
         _put(arguments, path, value, again=path in seen and not is_json and "array" in reader.find_types(place))
         if path in seen and "array" not in reader.find_types(place):
-            raise ArgumentError(f"`{place.name}` is given twice, but is not a list")
+            raise ArgumentError(f"`{place.name}` is specified twice, but is not a list")
         seen.add(path)
     for name, value in arguments.items():
         _check_text(name, value)
@@ -331,7 +331,7 @@ def _parse_json(text: str, place: _Place) -> Any:
     except strictjson.DuplicateKeyError as error:
         raise _report_duplicate(f"`{place.name}`", error) from None
     if value is _NOTHING:
-        raise ArgumentError(f"`{place.name}` with `:=` must be JSON, and `{shorten(text)}` is not")
+        raise ArgumentError(f"`{place.name}:=` requires JSON; `{shorten(text)}` is not valid JSON")
     return value
 
 

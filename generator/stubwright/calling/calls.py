@@ -67,7 +67,7 @@ class Outcome:
     """The outcome of a tool call.
 
     Attributes:
-        result: The result as JSON, with the wire keys.
+        result: The result as JSON, with wire names as keys.
         failed: True if the tool reports a failure.
         wrong: The violation of the `outputSchema` or the content rules; None if the result is valid.
         unlisted: Suggested names if the tool failed and is not listed; otherwise None.
@@ -80,7 +80,7 @@ class Outcome:
 
     @property
     def renamed(self) -> Mapping[str, Any] | None:
-        """The tool's new name and the last version with the old name; None unless an old name was called."""
+        """The tool's new name and the last version that accepts the old name; None unless an old name was called."""
         renaming = (self.result.get("_meta") or {}).get(ALIAS_META_KEY)
         return renaming if is_object(renaming) else None
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """A deadline that moves with the phases of a call.
+    """The deadline for a call, which each phase resets.
 
     Attributes:
         starting: The time limit for connecting, in seconds.
@@ -76,5 +76,5 @@ class Clock:
         return ask
 
     def describe_overrun(self) -> str:
-        """Describe the missed deadline as a phrase to append to the server's name."""
+        """Return a phrase about the missed deadline, to append to the server's name."""
         return f"did not respond within {self._limit:g} s{self.progress.describe()}; allow more time with --timeout"

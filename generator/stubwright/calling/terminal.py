@@ -155,7 +155,9 @@ class Answers:
         """
         for word in given:
             if "=" not in word and word not in ("yes", "no"):
-                raise arguments.ArgumentError("--answer takes NAME=VALUE, or yes or no for a question without fields")
+                raise arguments.ArgumentError(
+                    "--answer requires NAME=VALUE, or yes or no for a question without fields"
+                )
         self._words = [word for word in given if "=" not in word]
         self._fields = dict(word.split("=", 1) for word in given if "=" in word)
         self._stream = stream

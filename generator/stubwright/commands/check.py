@@ -71,7 +71,7 @@ def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: 
         try:
             if inside.read_regular(file) != old:
                 problem = "it has changed on disk"
-            elif not Path(file).stat().st_mode & stat.S_IWUSR:  # which replacing the file would ignore
+            elif not Path(file).stat().st_mode & stat.S_IWUSR:  # a replaced file loses its mode
                 problem = "it is read-only"
             else:
                 problem = None

@@ -52,7 +52,7 @@ name SHELL?  {", ".join(_SHELLS)} (default: the shell in $SHELL)
 
 
 def add(verbs: Any) -> None:
-    """Add the parsers for the command and for the hidden command that its scripts call."""
+    """Register the `completion` subcommand, and the hidden subcommand that its scripts call."""
     completion = verbs.add_parser("completion", _completion, help="print a shell completion script")
     declare(completion, _OPTIONS, name={"choices": _SHELLS})
     words = verbs.add_parser(_WORDS, _complete_words)
@@ -84,7 +84,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 
 def _mark(parser: argparse.ArgumentParser, kinds: dict[str, Any]) -> None:
-    """Mark arguments for shell completion, by metavar."""
+    """Set the completion functions of arguments; `kinds` maps metavars to functions."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for subparser in action.choices.values():

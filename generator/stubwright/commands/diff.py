@@ -1,4 +1,4 @@
-"""`stubwright diff`: print the changes between two manifests, and whom they break."""
+"""`stubwright diff`: print the changes between two manifests, and who is affected."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace, listed: s
     """Print the changes in the requested format; return the exit status.
 
     Args:
-        listed: The changes in included files that were already printed, so that manifests sharing a file list them
-            once; extended.
+        listed: The changes in included files that were already printed, so that manifests that share a file do not
+            repeat them; this call adds more.
 
     Returns:
         1 if either version is invalid or `fail_on` selects one of the changes.
@@ -134,7 +134,7 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace, listed: s
 
 
 def print_text(difference: Difference) -> None:
-    """Print the changes as text."""
+    """Print the changes in the `text` format."""
     from stubwright.diff import printers
 
     changes, shown = difference.changes, difference.comparison
@@ -222,7 +222,7 @@ def _get_version(side: Version) -> str:
 
 
 def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
-    """Return the pairs to compare: OLD and NEW, or each project manifest with itself at a revision."""
+    """Return the pairs to compare: OLD and NEW, or each of the project's manifests at a revision and on disk."""
     from stubwright.commands.shared import comparison
 
     command: Sequence[str] | None = arguments.command

@@ -59,14 +59,14 @@ def _docs(arguments: argparse.Namespace) -> int:
 
 
 def _option() -> str:
-    """Return the only setting outside the manifest that affects a page: its token unit."""
+    """Return the token unit, the only setting outside the manifest that affects a page."""
     from stubwright import tokens
 
     return tokens.name_unit()
 
 
 def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
-    """Return the manifest's page, or None if it is stale."""
+    """Return the path of the manifest's page, or None if the page is stale."""
     from stubwright.project import freshness
     from stubwright.project.files import layout
 
@@ -109,7 +109,7 @@ def _report_unwritable(folder: Path, error: OSError) -> Diagnostic:
     from stubwright.diagnostics import Diagnostic
 
     message = f"cannot write below `{folder}`: {explain(error)}"
-    return Diagnostic("SW406", message, help="fix it and run the command again")
+    return Diagnostic("SW406", message, help="fix the cause and run the command again")
 
 
 def _write_index(folder: Path, printer: Printer) -> None:

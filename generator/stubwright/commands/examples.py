@@ -67,7 +67,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def format_epilog(text: str, statuses: str, *examples: str) -> str:
-    """Return the epilog of a help text: notes, exit statuses, and examples."""
+    """Return the text below a command's options: notes, exit statuses, and examples."""
     ending = "" if "interrupted" in statuses or "stopped" in statuses else ", 130 interrupted"
     usual = textwrap.fill(f"{statuses}, 2 usage error{ending}", 100, initial_indent="  ", subsequent_indent="  ")
     shown = "".join(f"\n  {example}" for example in examples)

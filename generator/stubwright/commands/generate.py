@@ -56,7 +56,7 @@ def _watch(arguments: argparse.Namespace) -> int:
     if work is None:
         return printer.close()
     if not all(Path(path).parent.is_dir() for path in work.manifests):
-        return generate_once(arguments)  # which reports the missing file
+        return generate_once(arguments)  # this run reports the missing file
     announcement = f"watching {', '.join(work.manifests)} and the files that they use; interrupt to stop\n"
 
     def read() -> watching.Inputs | None:
@@ -85,7 +85,7 @@ def _find_run(arguments: argparse.Namespace, printer: Printer) -> works.Run | No
 
 
 def generate_quietly(arguments: argparse.Namespace) -> int:
-    """Generate for a command whose only arguments are `manifests` and `output`; return the exit status."""
+    """Generate for a command that has only the arguments `manifests` and `output`; return the exit status."""
     flags = dict.fromkeys(("check", "force", "stubs", "watch", "strict"), False)
     return generate_once(
         argparse.Namespace(**{**vars(arguments), **flags, "emit": [], "format": "text"}), is_quiet=True
@@ -93,7 +93,7 @@ def generate_quietly(arguments: argparse.Namespace) -> int:
 
 
 def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> int:
-    """Generate once and return the exit status."""
+    """Compile the manifests, write the changed files, and return the exit status."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.project.files import journal, layout, lock
 
@@ -108,7 +108,7 @@ def generate_once(arguments: argparse.Namespace, *, is_quiet: bool = False) -> i
     except lock.LockError as error:
         printer.add([lock.report_unreadable(layout.show_path(folder, lock.NAME), error)])
     except OSError as error:
-        help_ = "nothing was changed there; fix it and run the command again"
+        help_ = "no file there was changed; fix the cause and run the command again"
         printer.add([Diagnostic("SW406", f"cannot write below `{folder}`: {explain(error)}", help=help_)])
     return printer.close()
 
@@ -176,7 +176,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
 
 
 def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
-    """Report problems in the handwritten class of an unchanged manifest; it may be the file that was saved."""
+    """Report problems in an unchanged manifest's handwritten class, which may have changed."""
     from stubwright.compile import pipeline
     from stubwright.project import build
     from stubwright.project.files import disk
@@ -188,7 +188,7 @@ def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
 
 
 def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer, *, write: bool) -> Lock:
-    """Write or show changes and return the new lock."""
+    """Write the changes, or only show them; return the new lock."""
     from stubwright.project.files import tree
 
     printer.add(changes.diagnostics)
@@ -219,7 +219,7 @@ def _append_stubs(built: BuildResult, path: str, printer: Printer) -> None:
             disk.create(fit.file.resolve(), handlers.with_stubs(fit.written, missing), fit.encoding)
         except OSError as error:
             message = f"cannot append stubs to `{fit.written.path}`: {error.strerror}"
-            printer.add([Diagnostic("SW406", message, help="fix it and run the command again")])
+            printer.add([Diagnostic("SW406", message, help="fix the cause and run the command again")])
             return
         names = handlers.list_names_to_import(fit.written, missing)
         count = "a method" if len(missing) == 1 else f"{len(missing)} methods"

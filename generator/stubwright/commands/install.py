@@ -1,4 +1,4 @@
-"""`stubwright install`: add a server to an MCP client's configuration or remove it."""
+"""`stubwright install`: add a server to an MCP client's configuration, or remove it from there."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _install(arguments: argparse.Namespace) -> int:
     from stubwright.project.clients.configuration import RefusedError
 
     if arguments.client not in (*table.CLIENTS, *([None] if arguments.list else [])):
-        problem = "no client is given" if arguments.client is None else f"there is no client `{arguments.client}`"
+        problem = "no client is specified" if arguments.client is None else f"there is no client `{arguments.client}`"
         raise UsageError(f"{problem}; {did_you_mean(arguments.client or '', table.CLIENTS, 'clients')}")
     if arguments.list:
         _list_clients(arguments)
@@ -174,7 +174,7 @@ def _agree_to_folder(arguments: argparse.Namespace, client: Client, file: Path) 
 
 
 def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path) -> None:
-    """Print warnings about the entry and the server, without values of variables."""
+    """Print warnings about the entry and the server, without the variables' values."""
     from stubwright.serving import processes
 
     title = entry.client.title

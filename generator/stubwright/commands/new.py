@@ -87,7 +87,7 @@ def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
         return None
     kind, *rest = arguments.origin
     if kind not in _ORIGINS or len(rest) > 1:
-        raise UsageError(f"--from takes a kind ({', '.join(_ORIGINS)}) and one source; put NAME first")
+        raise UsageError(f"--from requires a kind ({', '.join(_ORIGINS)}) and one source; put NAME first")
     return _ORIGINS[kind](paths.use_slashes(rest[0]) if rest else None, arguments)
 
 
@@ -100,7 +100,7 @@ def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[
     from stubwright.importers.openapi import sources as documents
 
     if file is None or arguments.command is not None:
-        raise UsageError("--from openapi takes a file or a URL")
+        raise UsageError("--from openapi requires a file or a URL")
     if arguments.header or arguments.env or arguments.timeout:
         raise UsageError("--header, --env and --timeout require --from mcp")
     make = import_.prepare_openapi(file, arguments, name=arguments.name)
@@ -110,7 +110,7 @@ def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[
 
 
 def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
-    """Return a document's path relative to the new project's folder if it moves with the project."""
+    """Return a document's path for the new project: absolute only if it is absolute and does not move along."""
     from stubwright import http
     from stubwright.importers.openapi import sources as documents
     from stubwright.project import scaffold
@@ -124,7 +124,7 @@ def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
 
 
 def _moves_with(folder: Path, file: Path) -> bool:
-    """Return whether a file is in the project's repository, or in its parent folder if there is no repository."""
+    """Return whether a file is in the project's repository or, without a repository, in its parent folder."""
     around = next((above for above in folder.parents if (above / ".git").exists()), folder.parent)
     return file.resolve().is_relative_to(around)
 

@@ -94,20 +94,20 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> None:
-    """Print the scopes that the server needs but locally started clients do not get."""
+    """Print the scopes that the server requires but users who start it locally do not get."""
     from stubwright.project import launch
     from stubwright.publishing.settings import TABLE
 
     if lacking := launch.find_lacking_scopes(manifest, publication.scopes):
         keys = ", ".join(f'"{scope}"' for scope in (*publication.scopes, *lacking))
         write_note(
-            "users whose clients start the server cannot use the parts that need scopes without "
-            f"`scopes = [{keys}]` in `[{TABLE}]`"
+            "users whose clients start the server lack scopes for parts of it; to grant them, add "
+            f"`scopes = [{keys}]` to `[{TABLE}]`"
         )
 
 
 def _write(path: Path, text: str, printer: Printer, *, check: bool) -> Iterator[Diagnostic]:
-    """Write a missing or stale file; with `check`, only report it."""
+    """Write a missing or stale file; with `check`, only report the file."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.files import disk
 

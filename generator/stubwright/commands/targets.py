@@ -1,4 +1,4 @@
-"""`stubwright targets`: print the limits of clients and APIs, with each rule's source."""
+"""`stubwright targets`: print the limits of clients and model APIs, with the source of each rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the server that a command calls: a manifest's, one at a URL, or one started by the words after `--`.
+"""Finds the server that a command calls: the server of a manifest, a server at a URL, or the command after `--`.
 
 A manifest's server is the generated server. It starts as it does for `dev` and `install`, with this shell's
 environment. With `--mock`, it is a mock.
@@ -105,7 +105,7 @@ def add_options(parser: CommandParser) -> None:
 
 
 def is_named(word: str) -> bool:
-    """Return whether an argument is a URL or a manifest path."""
+    """Return whether a command-line word is a URL or a manifest path, instead of a tool's name."""
     return http.is_url(word) or word.lower().endswith(_ENDINGS)
 
 
@@ -193,7 +193,7 @@ def _find_manifest_server(
     if generated and not launch.is_generated(manifest, run.target):
         from stubwright.commands import generate
 
-        arguments.manifests = (path,)  # alone: the project's other packages are left unchanged
+        arguments.manifests = (path,)  # the project's other packages are left unchanged
         if generate.generate_quietly(arguments) != 0:
             return None
         write_note(f"`{run.target.folder / manifest.package}` was generated")

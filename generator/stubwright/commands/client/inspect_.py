@@ -34,7 +34,7 @@ def add(verbs: Any) -> None:
         _inspect,
         help="show a server as clients of each MCP revision see it",
         usage="stubwright inspect [options] [MANIFEST | URL] [NAME] [-- COMMAND…]",
-        epilog="A manifest's server is a mock, unless --scope or --handlers is given. NAME is a tool, a "
+        epilog="A manifest's server is a mock, unless --scope or --handlers is set. NAME is a tool, a "
         "prompt, or the URI of a resource, and is shown as sent.",
     )
     inspect.late = "words"

@@ -1,4 +1,4 @@
-"""`stubwright list`: show a server's lists and their cost."""
+"""`stubwright list`: show a server's lists, and their cost in tokens."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Commands for contracts: a server's lists in a file for review."""
+"""Commands for contracts: files that record a server's lists for review."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def read(path: str) -> Mapping[str, Any]:
-    """Return the entries in a client's configuration by name. Raises SourceError."""
+    """Return the servers in a client's configuration, keyed by name. Raises SourceError."""
     text = ""
     try:
         text = disk.Disk().read(path).decode("utf-8-sig")
@@ -42,7 +42,7 @@ def read(path: str) -> Mapping[str, Any]:
 
 
 def find_targets(arguments: argparse.Namespace) -> Iterator[tuple[str, Target | SourceError]]:
-    """Yield each enabled server in the configuration, or the reason why it is unusable. Raises SourceError."""
+    """Yield each enabled server in the configuration, or why it cannot be used. Raises SourceError."""
     for name, entry in read(arguments.config).items():
         if entries.is_disabled(entry):
             write_note(to_one_line(f"`{name}` of {arguments.config} is disabled, so it was omitted"))

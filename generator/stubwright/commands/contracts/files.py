@@ -30,7 +30,7 @@ def make_name(name: str) -> str:
 
 
 def report_duplicate(path: str, first: str, second: str) -> Diagnostic:
-    """Return the diagnostic for two servers in one run with the same contract file."""
+    """Return the diagnostic for two servers of one run that would have the same contract file."""
     message = f"this file was just written for `{first}`; `{second}` has the same name"
     return Diagnostic("SW403", message, Place(path), "lock each server separately with `-o`")
 

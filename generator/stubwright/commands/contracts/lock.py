@@ -72,7 +72,7 @@ def _lock(arguments: argparse.Namespace) -> int:
     output: str | None = arguments.output
     if output is not None:
         if len(targets) > 1:
-            raise UsageError("-o takes one file: lock one server at a time, or omit it")
+            raise UsageError("-o names one file: lock one server at a time, or omit -o")
         if output == _STANDARD_OUTPUT and arguments.format != "text":
             raise UsageError("`-o -` prints the contract itself: omit --format")
         if output != _STANDARD_OUTPUT and not output.lower().endswith((".yaml", ".yml")):
@@ -103,7 +103,7 @@ def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
     if not targets:
         raise UsageError("specify a server: a URL, a manifest, a saved list, or a command after `--`")
     if arguments.header and len(urls) != 1:
-        what = "several servers would get the same secrets" if urls else "none is given"
+        what = "several servers would get the same secrets" if urls else "no URL is specified"
         raise UsageError(f"--header and --token are for one URL; {what}")
     if logins.is_requested(arguments) and not urls:
         raise UsageError("--login and --client-credentials require a URL")
@@ -147,7 +147,7 @@ def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, 
     """Lock a server; return the exit status.
 
     Args:
-        written: The contracts that this run has written, keyed by file; extended with this server's.
+        written: The contracts that this run has written, keyed by file; this call adds one.
     """
     from stubwright.importers.live import UnreachableError
 

@@ -41,7 +41,7 @@ class Outcome:
 
     @property
     def state(self) -> str:
-        """The state for reports: not verified, unchanged or changed."""
+        """The result as printed: not verified, unchanged or changed."""
         if self.error is not None:
             return "not verified"
         return "unchanged" if self.difference is None or not self.difference.changes else "changed"
@@ -58,7 +58,7 @@ class Outcome:
 
 
 def show(outcomes: Sequence[Outcome], style: str) -> None:
-    """Print outcomes in one of `diff`'s formats; report on standard error why a contract was not verified."""
+    """Print outcomes in one of `diff`'s formats; print on standard error why a contract was not verified."""
     for outcome in outcomes:
         if outcome.error is not None:
             _report(outcome, outcome.error)
@@ -68,7 +68,7 @@ def show(outcomes: Sequence[Outcome], style: str) -> None:
 
 
 def write(outcomes: Sequence[Outcome], style: str) -> None:
-    """Print outcomes as one document in one of `diff`'s formats; do nothing for text."""
+    """Print outcomes as one document in one of `diff`'s formats; print nothing for `text`."""
     match style:
         case "json":
             _show_json(outcomes)

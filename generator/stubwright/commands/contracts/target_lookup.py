@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class MissingOptionError(SourceError):
-    """A server cannot be reached without a certain option, which the message names."""
+    """A server cannot be reached without an option, which the message names."""
 
 
 def find_targets(
@@ -76,7 +76,7 @@ def _find(
     if not location.is_complete:
         where = "its URL" if location.url else "`--` and its command"
         raise MissingOptionError(
-            f"parts of the server's address were omitted, because they may be secret; add {where}, as in "
+            f"the contract omits parts of the server's address that may be secret; add {where}, as in "
             f"`{contract.path} {'URL' if location.url else '-- COMMAND ARGS…'}`"
         )
     variables = {**{name: os.environ[name] for name in location.env if name in os.environ}, **given}
@@ -132,7 +132,7 @@ def _make_target(contract: Contract, source: Source, variables: Mapping[str, str
 
 
 def _share_headers(contracts: Sequence[Contract], texts: Sequence[str]) -> Mapping[str, dict[str, str]]:
-    """Return each contract's headers by path. Raises UsageError unless each header applies to exactly one contract."""
+    """Return each contract's headers, keyed by path. Raises UsageError unless each header is for only one contract."""
     shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
     remote = [contract for contract in contracts if contract.location.url]
     for name, value in map(servers.parse_header, texts):

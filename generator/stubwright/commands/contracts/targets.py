@@ -58,14 +58,14 @@ class Target:
     file: str = ""
 
     def read(self, arguments: argparse.Namespace) -> ImportResult:
-        """Return the manifest for the current lists, within the command line's limits. Raises SourceError."""
+        """Return the manifest for the server's lists, read within the command line's limits. Raises SourceError."""
         if self.source is None:
             return _read_file(self.file)
         deadline = servers.start_deadline(arguments)  # each server has its own time limit
         return servers.prepare_manifest(self.source, arguments, self.make_manifest, deadline)()
 
     def make_manifest(self, listed: ServerListing) -> ImportResult:
-        """Return the manifest for the server's lists. Raises UnfixableError."""
+        """Return the manifest for lists that were already read. Raises UnfixableError."""
         return _make_manifest(listed, self.default_name)
 
     def arrange(self, result: ImportResult) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def from_source(source: Source, variables: Mapping[str, str], name: str = "") ->
 
 
 def list_secrets(source: Source, variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the secrets sent to a server, as (name in messages, value)."""
+    """Return the secrets that are sent to a server, as (name in messages, value)."""
     from stubwright.importers import sources
     from stubwright.importers.contracts import secrets
 
@@ -197,7 +197,7 @@ class CallLine:
 
 
 def make_for_location(location: Location) -> CallLine:
-    """Return the command line for a server's URL or command, with secrets replaced by shell variables or `…`."""
+    """Return the call's command line for a server's URL or command, with secrets replaced by shell variables or `…`."""
     if location.url:
         headers = " ".join(f'--header "{name}: ${_to_variable(name)}"' for name in location.headers)
         return CallLine(_quote(location.url, location), headers)
@@ -206,7 +206,7 @@ def make_for_location(location: Location) -> CallLine:
 
 
 def make_for_manifest(path: str, scopes: tuple[str, ...], *, is_mock: bool) -> CallLine:
-    """Return the command line for a manifest's server."""
+    """Return the call's command line for a manifest's server."""
     options = [*(["--mock"] if is_mock else []), *(f"--scope {shlex.quote(scope)}" for scope in scopes)]
     return CallLine(shlex.quote(path), " ".join(options))
 

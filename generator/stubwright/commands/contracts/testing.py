@@ -142,7 +142,7 @@ class _Subject:
 
     @property
     def examples(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """The arguments in the manifest's examples, by tool name."""
+        """The inputs in the examples of a manifest's tools, keyed by tool name."""
         return {
             tool.name: [example.input for example in tool.examples if isinstance(example.input, dict)]
             for tool in self._tools
@@ -150,7 +150,7 @@ class _Subject:
 
     @property
     def once(self) -> Mapping[str, Any]:
-        """The manifest's `policy.once` by tool name."""
+        """The manifest's `policy.once`, keyed by tool name."""
         return {tool.name: tool.policy["once"] for tool in self._tools if "once" in tool.policy}
 
     @property
@@ -238,7 +238,7 @@ def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[
         target = from_source(destination.source, dict(map(servers.parse_variable, arguments.env)))
         yield _Subject(destination.label, destination.source, make_for_location(target.location))
         return
-    if not arguments.mock:  # a mock has no limits
+    if not arguments.mock:  # mocks do not accept `--no-limits`
         destination = replace(destination, command=(*destination.command, "--no-limits"))
     line = make_for_manifest(destination.label, tuple(arguments.scope), is_mock=arguments.mock)
     yield _Subject(destination.label, destination.source, line, destination)
@@ -251,7 +251,7 @@ def _is_contract(path: str) -> bool:
     try:
         return yamlwriter.is_locked(disk.read_text(Path(path)) or "")
     except OSError:
-        return False  # the compiler reports it
+        return False  # the compiler reports the error
 
 
 def _find_target(path: str, arguments: argparse.Namespace) -> Target:
@@ -266,7 +266,7 @@ def _find_target(path: str, arguments: argparse.Namespace) -> Target:
 
 
 def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject | _SkippedServer]:
-    """Yield the servers in a configuration, including unreachable ones. Raises SourceError."""
+    """Yield the servers in a client's configuration, including servers that cannot be reached. Raises SourceError."""
     from stubwright.commands.contracts import configurations
 
     for name, target in configurations.find_targets(arguments):

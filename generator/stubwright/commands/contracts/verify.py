@@ -1,4 +1,4 @@
-"""`stubwright verify`: compare servers' lists with their contracts and report whom the changes break."""
+"""`stubwright verify`: compare servers' lists with their contracts, and report who is affected by changes."""
 
 from __future__ import annotations
 
@@ -125,10 +125,10 @@ def _find_worst(outcomes: Sequence[Outcome]) -> int:
 
 
 def _find_files(named: Sequence[str]) -> Sequence[str]:
-    """Return the given files, or all files in the contracts folder.
+    """Return `named`, or all files in the contracts folder if it is empty.
 
     Raises:
-        UsageError: There are no files.
+        UsageError: The contracts folder has no contracts.
         OSError: The contracts folder cannot be read.
     """
     if named:
@@ -184,7 +184,7 @@ class _ServerLists:
 def _list_now(
     contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace, printer: Printer
 ) -> Iterator[_ServerLists | SourceError]:
-    """Yield the current lists for each contract, or why they are unknown. Raises UsageError and SourceError."""
+    """Yield the current lists for each contract, or the error in reading them. Raises UsageError and SourceError."""
     from stubwright.commands.contracts import target_lookup, targets
     from stubwright.importers import live
 

@@ -68,7 +68,7 @@ def _dev(arguments: argparse.Namespace) -> int:
         return 1
     if not Path(server_lookup.find_manifest(work)).exists():
         return generate.generate_once(arguments)
-    arguments.manifests = (server_lookup.find_manifest(work),)  # alone: the project's other packages are left unchanged
+    arguments.manifests = (server_lookup.find_manifest(work),)  # the project's other packages are left unchanged
     server_lookup.find_interpreter(arguments)
     host, port = parse_address("--http", arguments.http)
     debugging = _list_debug_options(arguments)
@@ -169,7 +169,7 @@ def _serve_once(
     if (problem := processes.prove(start, {}, patience)) is not None:
         write_err(f"stubwright: the server cannot be created:\n{problem}")
         return None
-    sys.stdout.flush()  # before the server writes
+    sys.stdout.flush()  # print earlier output before the server's
     try:
         serving.replace(start, {}, patience)
     except OSError as error:
@@ -183,7 +183,7 @@ def _serve_once(
 
 
 def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Run | None:
-    """Return the run; None after reporting an invalid project table (unless `quiet`). Raises UsageError."""
+    """Return the run, or None after reporting an invalid project table (silently with `quiet`). Raises UsageError."""
     printer = Printer("text", strict=False)
     work = works.find_run(arguments, printer, arguments.output)
     if not quiet:
@@ -249,7 +249,7 @@ def _open_inspector(npx: str, url: str, stack: ExitStack) -> None:
 
 
 def _handle_interrupts() -> ExitStack:
-    """Raise KeyboardInterrupt on any termination signal, so that all servers are stopped."""
+    """Return a context in which every termination signal raises KeyboardInterrupt, so that all servers are stopped."""
     stack = ExitStack()
     stack.enter_context(suppress(KeyboardInterrupt))
 

@@ -27,7 +27,7 @@ _OPTIONS: Final = f"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the run's token."""
+    """Add the options that select the identity in the run's token."""
     declare(parser, _OPTIONS, **{"as": {"dest": "subject"}})
 
 
@@ -91,7 +91,7 @@ def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None
         from stubwright.serving.issuer import list_scopes
 
         scopes = " ".join(f"--scope {scope}" for scope in list_scopes(manifest.document)[:2] or ("SCOPE",))
-        write_out(f"callers need a token from {auth['issuer']}; without a token, use: stubwright dev {scopes}\n")
+        write_out(f"callers need a token from {auth['issuer']}; for local tokens, use: stubwright dev {scopes}\n")
         return
     from stubwright.serving.issuer import HOURS
 

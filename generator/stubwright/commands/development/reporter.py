@@ -1,6 +1,6 @@
-"""Reports a `dev` run to the terminal and to its page.
+"""Reports a `dev` run to the terminal and to the run's page.
 
-The page is rendered again whenever a new version is served.
+The page is rendered again for each version that is served.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Reporter:
         write_err(f"stubwright: {goes_on}; the next valid save will be served")
 
     def report_slow(self, seconds: int, stack: str, *, is_running: bool) -> None:
-        """Report that the new server is slow to start, with its handlers' stack if known."""
+        """Report that the new server is slow to start, with the stack of its handlers if known."""
         goes_on = "the last valid version keeps running" if is_running else "no server is running"
         text = f"the new server has not started after {seconds} s; {goes_on}, and the next save starts again"
         if stack:

@@ -1,1 +1,1 @@
-"""Commands that import manifests from other descriptions, and refresh them."""
+"""Commands that create manifests from other descriptions, and refresh them."""

@@ -1,6 +1,6 @@
 """`stubwright new NAME --from python FILE:NAME`: migrate a server object.
 
-It prints the file and the interpreter, and asks before running the file, which is third-party code.
+The file is third-party code, so the command prints the file and the interpreter, and asks before it runs the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OPTIONS: Final = """
 
 
 def add_options(parser: Any) -> None:
-    """Add `--yes`."""
+    """Add the option `--yes`."""
     declare(parser, _OPTIONS)
 
 
@@ -47,14 +47,14 @@ def parse(text: str | None, arguments: argparse.Namespace) -> Source:
     from stubwright.importers.python.migration import Source
 
     if text is None:
-        raise UsageError("--from python takes a file and the name of its server object, such as app.py:mcp")
+        raise UsageError("--from python requires a file and the name of its server object, such as app.py:mcp")
     if arguments.header:
         raise UsageError("--header and --token are for --from mcp URL")
     if arguments.command == []:
         raise UsageError("the command after `--` is empty; it must start Python, as in: -- uv run python")
     match = _SOURCE.fullmatch(text)
     if match is None:
-        raise UsageError(f"`{text}` is not a Python file and a name in it, such as app.py:mcp")
+        raise UsageError(f"`{text}` does not name a server object in a Python file, such as app.py:mcp")
     path, name = match[1], match[2] or ""
     file = Path(path).resolve()
     if not file.is_file():

@@ -135,7 +135,7 @@ def _list_selected(arguments: argparse.Namespace) -> list[str]:
 
 
 def describe_import(file: str, arguments: argparse.Namespace) -> str:
-    """Return the `stubwright import` arguments that repeat a document's import, without secrets."""
+    """Return the arguments of the `stubwright import` that would repeat a document's import, without secrets."""
     from stubwright.importers.openapi import sources as documents
 
     words = ["openapi", documents.hide_credentials(file), *_list_selected(arguments)]
@@ -256,7 +256,7 @@ def prepare_openapi(
 
 
 def attempt(label: str, make: Callable[[], _T]) -> _T | None:
-    """Return the result of `make` for the source `label`, or None after reporting that it failed."""
+    """Return the result of `make`, or None after reporting that the source `label` could not be imported."""
     from stubwright.importers.document_reader import SourceError
 
     try:
@@ -267,7 +267,7 @@ def attempt(label: str, make: Callable[[], _T]) -> _T | None:
 
 
 def report_failure(label: str, error: SourceError, verb: str = "imported") -> None:
-    """Print why the source `label` could not be imported, tested, locked or read."""
+    """Print why the source `label` could not be imported or, with another `verb`, tested, locked or read."""
     from stubwright.importers.document_reader import DocumentError
 
     if isinstance(error, DocumentError) and error.diagnostics:
@@ -327,8 +327,6 @@ def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
     """Write an imported file unless that would overwrite manual edits; return the diagnostic, if any.
 
     Args:
-        path: The file.
-        text: The imported text.
         force: True to replace an imported file that was edited.
     """
     from stubwright.compile.syntax import yamlwriter
@@ -352,7 +350,7 @@ def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
 
 
 def describe_unwritable(error: OSError) -> Diagnostic:
-    """Return the diagnostic for a file that could not be written."""
+    """Return the diagnostic for a file that cannot be written, from the error that names the file."""
     from stubwright.diagnostics import Diagnostic
 
     message = f"`{error.filename}` cannot be written: {error.strerror}"
@@ -360,14 +358,14 @@ def describe_unwritable(error: OSError) -> Diagnostic:
 
 
 def report(diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
-    """Print diagnostics, with the documents that they refer to."""
+    """Print diagnostics with excerpts from the documents that they refer to."""
     printer = Printer("text", strict=False)
     printer.add(diagnostics, documents)
     printer.close()
 
 
 def parse_auth(text: str | None) -> Auth | None:
-    """Parse `--auth`. Raises UsageError."""
+    """Parse the value of `--auth`. Raises UsageError."""
     from stubwright.importers.openapi.naming import SelectionError
     from stubwright.importers.openapi.options import Auth
 
@@ -378,7 +376,7 @@ def parse_auth(text: str | None) -> Auth | None:
 
 
 def parse_renames(entries: Sequence[str]) -> dict[str, str]:
-    """Parse `--rename`. Raises UsageError if it is not OLD=NEW."""
+    """Parse the values of `--rename`. Raises UsageError if one is not OLD=NEW."""
     new_names = {}
     for entry in entries:
         old, equals, new = entry.partition("=")

@@ -1,7 +1,7 @@
-"""`stubwright refresh`: repeat the imports described at the top of files and show the changes.
+"""`stubwright refresh`: repeat the imports that files record in their first lines, and show the changes.
 
-The top of a file in a checkout is untrusted text: it only selects the document and the options. Only the file itself is
-written, and no command is run.
+The first lines of a file in a checkout are untrusted, so they select only the document and the options. Only the file
+itself is written, and no command is run.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
         text = _import_again(imported)
         if text is None:
             status, states[imported.path] = 1, "failed"
-        elif text == imported.text.replace("\r\n", "\n"):  # as in a checkout on Windows
+        elif text == imported.text.replace("\r\n", "\n"):  # git checks out CRLF on Windows
             states[imported.path] = "up to date"
         else:
             fresh[imported.path] = text.replace("\n", "\r\n") if "\r\n" in imported.text else text
@@ -142,7 +142,7 @@ def _import_again(imported: _ImportedFile) -> str | None:
     except (_UnrepeatableError, UsageError) as error:
         write_err(f"stubwright: `{imported.path}` cannot be imported again: {error}")
         return None
-    with contextlib.chdir(folder):  # paths in the command are relative to it
+    with contextlib.chdir(folder):  # the recorded paths are relative to the folder
         result = import_.attempt(imported.path, make)
     if result is None:
         return None
@@ -150,7 +150,7 @@ def _import_again(imported: _ImportedFile) -> str | None:
     manifest = {key: value for key, value in result.manifest.items() if key != "server" or not is_fragment}
     text = yamlwriter.format_imported(manifest, imported.path, imported.command)
     if text != imported.text.replace("\r\n", "\n"):
-        print_import("", result.all_notes)  # they explain removed tools
+        print_import("", result.all_notes)  # the notes explain why tools were removed
     return text
 
 
@@ -188,7 +188,7 @@ def _find_folder(path: str, output: str | None) -> Path:
 
 
 def _compare(entry: str, fresh: Mapping[str, str]) -> diff.Difference | None:
-    """Return the changes to a manifest, or None after reporting errors in the new version."""
+    """Return the changes to a manifest, or None after reporting errors in its new version."""
     from stubwright.commands.shared import comparison
 
     old, new = comparison.read(entry, ""), comparison.with_texts(entry, fresh)

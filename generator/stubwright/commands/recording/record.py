@@ -143,7 +143,7 @@ def _record_command(command: Command, begin: Callable[[], Recorder | None], path
 def _read_state(path: str) -> tuple[int, bool] | None:
     """Return the size of a recording's complete lines in bytes, and whether an incomplete line follows.
 
-    Report an invalid or read-only recording and return None. The file is not written.
+    Return None after reporting an invalid or read-only recording. The file is not written.
     """
     from stubwright.project.files.append_only import AppendedFile
     from stubwright.project.files.disk import Disk
@@ -178,7 +178,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _open(path: str, state: tuple[int, bool], redactor: Redactor, place: Mapping[str, Any]) -> Recorder | None:
-    """Open a recording for a run; return None after reporting that it cannot be written."""
+    """Open a recording for appending; return None after reporting that the file cannot be written."""
     from stubwright.project.files.append_only import AppendedFile
     from stubwright.recording.recorder import Recorder
 

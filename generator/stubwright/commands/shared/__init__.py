@@ -1,1 +1,1 @@
-"""Code shared by several commands: inputs, options, and the console."""
+"""Code that several commands share: inputs, options, and the console."""

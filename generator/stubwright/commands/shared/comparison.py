@@ -86,7 +86,7 @@ def read_project(revision: str) -> list[tuple[Version, Version]]:
 
 
 def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
-    """Return a manifest with the schemas that its server sends; unlisted output schemas are omitted."""
+    """Return a manifest with the schemas that its server lists; unlisted output schemas are omitted."""
     manifest = replace(
         manifest,
         formats=formats,
@@ -113,7 +113,7 @@ def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
 
 
 def _list_skill_files(manifest: ir.Manifest) -> Iterator[ir.Primitive]:
-    """Yield skill files, which servers list as resources."""
+    """Yield the files of skills, which servers list as resources."""
     from stubwright import ir, naming
     from stubwright.diagnostics import Place
     from stubwright_runtime.mcp import vocabulary
@@ -169,7 +169,7 @@ def read(given: str, other: str) -> Version:
 
 
 def list_live(source: Source) -> Version:
-    """Return a live server's current lists.
+    """Return the version for a live server's current lists.
 
     Raises:
         VersionError: The server does not respond.

@@ -45,11 +45,11 @@ _COLOURS: Final = re.compile(r"(\x1b\[(?:[0-4]?(?:;?3[0-7])?)m)")
 
 @dataclass(slots=True)
 class Style:
-    """Command-line options for every command's output.
+    """Options for the output of every command.
 
     Attributes:
         quiet: True to omit notes and reports of finished work.
-        verbose: True to include every warning and server logs.
+        verbose: True to print every warning, and server logs.
         color: When to use colors: `auto` means on a terminal, unless NO_COLOR is set.
     """
 
@@ -75,14 +75,14 @@ class OutputError(Exception):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output or error in UTF-8, which raises OutputError.
+    """Standard output or error in UTF-8; a failed write raises OutputError.
 
-    The output of argparse and other libraries passes through it too, so that control characters are always replaced.
+    The output of argparse and other libraries is also written to it, so that control characters are always replaced.
     """
 
     @classmethod
     def wrap(cls, stream: TextIO | None) -> Output:
-        """Return a replacement for Python's stream, which is None if the shell has closed it."""
+        """Return a wrapper for one of Python's standard streams, which is None if the shell has closed it."""
         if stream is None:
             return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until exit
         through = getattr(stream, "write_through", False)  # as with `python -u`
@@ -115,7 +115,7 @@ def explain(error: OSError) -> str:
 
 
 def write_out(text: str) -> None:
-    """Write a command's result to standard output, unchanged except for control characters."""
+    """Write a command's result to standard output, with control characters replaced."""
     print(replace_controls(text), end="")
 
 
@@ -164,7 +164,7 @@ def _has_escapes(stream: TextIO) -> bool:
 
 
 def print_import(summary: str, notes: Iterable[str]) -> None:
-    """Report an import on standard error."""
+    """Print an import's summary and notes on standard error."""
     if summary:
         write_err(to_one_line(summary))
     for note in notes:
@@ -198,8 +198,9 @@ class Printer:
     ) -> None:
         """Add the diagnostics from compiling a manifest.
 
-        For a client-only manifest, the server warnings are reduced to one line, because its user cannot fix them.
-        `every`, `--verbose` and `--strict` list all.
+        For a client-only manifest, the warnings about the server are reduced to one line, because the manifest's user
+        cannot
+        fix the server. `every`, `--verbose` and `--strict` list all warnings.
         """
         from stubwright.diagnostics import Diagnostic, Place
 
@@ -243,7 +244,7 @@ class Printer:
             self.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `stubwright check` lists")
 
     def say(self, text: str) -> None:
-        """Print a line of progress in the text format."""
+        """Print a line of progress, only in the text format."""
         if self._style == "text" and not self._quiet:
             write_out(f"{text}\n")
 
@@ -275,7 +276,7 @@ class Printer:
             self.add(fit.findings.diagnostics, fit.documents)
 
     def report_built(self, built: BuildResult) -> None:
-        """Print how many files were written for a package, and its requirements if they changed."""
+        """Print how many files were written for a package, and the package's requirements if they changed."""
         changes = built.changes
         if changes is None or changes.refused or self._stale:
             return
@@ -287,7 +288,7 @@ class Printer:
             self.say(f"  it needs {', '.join(built.requirements)}")
 
     def report_pruned(self, output: Path, previous: Lock, changes: Changes) -> None:
-        """Print how many files were removed with their manifests; `previous` is the previous lock."""
+        """Print how many files were removed from each package, and why; `previous` is the lock before the removal."""
         from stubwright.project import vendoring
         from stubwright.project.files import layout
 
@@ -300,7 +301,7 @@ class Printer:
                 self.say(f"{layout.show_path(output, package)}: {_count_files(count)} removed, because {why}")
 
     def report_strays(self, output: Path, changes: Changes, *, removed: bool) -> None:
-        """Report generated files that belong to no manifest."""
+        """Report generated files that do not belong to any manifest."""
         from stubwright.diagnostics import Diagnostic, Place
         from stubwright.project.files import layout
 
@@ -322,7 +323,7 @@ class Printer:
                 self.add([Diagnostic("SW412", message, at, "delete it, or run `stubwright generate --force`")])
 
     def report_stale(self, output: Path, previous: Lock, changes: Changes) -> None:
-        """Show the changes that a run would make; `previous` is the previous lock."""
+        """Show the changes that a run would make to the files in the previous lock."""
         from stubwright.diagnostics import Diagnostic, Place, printers
         from stubwright.project import vendoring
         from stubwright.project.files import layout, lock
@@ -354,7 +355,7 @@ class Printer:
                 self.add([Diagnostic("SW407", message, Place(paths[0]), _GENERATE)])
 
     def report_interrupted(self, output: Path) -> None:
-        """Report that a run was killed and its files remain."""
+        """Report that a previous run was killed before it finished writing."""
         from stubwright.diagnostics import Diagnostic, Place
         from stubwright.project.files import layout, lock
 

@@ -1,4 +1,4 @@
-"""Finds a command's input: manifests from the command line or the project, and targets."""
+"""Finds the manifests that a command works on, from the command line or the project, and the targets."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _TARGET: Final = """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the manifests, `--strict` and `--format`."""
+    """Add the manifests, and the options `--strict` and `--format`."""
     declare(parser, _OPTIONS)
 
 
@@ -93,7 +93,7 @@ def find_target(found_project: Project | None, output: str | None = None) -> Tar
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    """Add `--target`."""
+    """Add the option `--target`."""
     declare(parser, _TARGET)
 
 

@@ -1,4 +1,4 @@
-"""Options for getting access tokens for servers at URLs."""
+"""Options for access tokens for servers at URLs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_requested(arguments: argparse.Namespace) -> bool:
 def check_shared(arguments: argparse.Namespace, count: int) -> None:
     """Raise UsageError unless client credentials would be sent to exactly one server."""
     if count != 1 and (getattr(arguments, "client_credentials", False) or getattr(arguments, "client_id", None)):
-        what = "several servers would get the same secrets" if count else "none is given"
+        what = "several servers would get the same secrets" if count else "no URL is specified"
         raise UsageError(f"--client-credentials and --client-id are for one URL; {what}")
 
 
@@ -57,7 +57,7 @@ def check_configured(arguments: argparse.Namespace) -> None:
 
 
 def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Namespace) -> Endpoint:
-    """Return a server at a URL, with access tokens from the command-line options or a saved login.
+    """Return the endpoint at a URL, with access tokens from the command-line options or a saved login.
 
     Raises:
         UsageError: An option cannot be used with this URL or the other options.

@@ -33,8 +33,9 @@ _OPTION: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 class CommandParser(argparse.ArgumentParser):
     """A command parser in which the words after `--` can be a server command.
 
-    If `takes_command` is set, it stores the words after `--` as `command`, or None if there is no `--`. With
-    `only_after`, it does so only if this option precedes the `--`, which otherwise has its usual meaning.
+    If `takes_command` is set, the parser stores the words after `--` as `command`, or None without `--`. With
+    `only_after`,
+    it does so only if that option precedes the `--`, which otherwise has its usual meaning.
     """
 
     takes_command = False
@@ -48,7 +49,7 @@ class CommandParser(argparse.ArgumentParser):
         if "\n" in (options.get("epilog") or ""):
             options["formatter_class"] = argparse.RawDescriptionHelpFormatter
         super().__init__(**options)
-        unset = {"default": argparse.SUPPRESS}  # so that parsing the command does not reset an option before it
+        unset = {"default": argparse.SUPPRESS}  # keep options that precede the command
         declare(self.add_argument_group("output"), _STYLE, quiet=unset, verbose=unset, color=unset)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -83,7 +84,7 @@ class CommandParser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """Exit with a one-line explanation of the error, without control characters from the command line."""
+        """Print a one-line explanation of the error, without control characters from the command line, and exit."""
         write_err(replace_controls(f"{self.prog}: {_explain(self, message)}"))
         self.exit(2)
 
@@ -132,7 +133,7 @@ def _explain(parser: argparse.ArgumentParser, message: str) -> str:
         return f"there is no option `{word}`; {f'did you mean `{near}`?' if near else advice}"
     more = f"see `{parser.prog} --help`"
     if found := _WITHOUT_VALUE.fullmatch(message):
-        return f"`{found['name'].rpartition('/')[2]}` needs a value; {more}"
+        return f"`{found['name'].rpartition('/')[2]}` requires a value; {more}"
     if found := _MISSING.fullmatch(message):
         names = " and ".join(f"`{name.rpartition('/')[2]}`" for name in found["names"].split(", "))
         example = _EXAMPLE.search(parser.epilog or "")

@@ -45,7 +45,7 @@ def find_server(work: Run, printer: Printer, *, starts: bool = True) -> ir.Manif
 
 
 def compile_server(work: Run, printer: Printer, *, starts: bool = True) -> Version | None:
-    """Return the manifest of a run's server with its documents; otherwise like `find_server`."""
+    """Return the manifest of a run's server with its source documents; otherwise like `find_server`."""
     from stubwright.commands.shared.comparison import Version
     from stubwright.compile import pipeline
     from stubwright.project.files import disk

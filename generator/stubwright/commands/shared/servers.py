@@ -54,7 +54,7 @@ _PASSING: Final = """
 
 
 def add_passing(parser: argparse.ArgumentParser) -> None:
-    """Add `--env`."""
+    """Add the option `--env`."""
     declare(parser, _PASSING)
 
 
@@ -74,8 +74,8 @@ def add_limits(parser: argparse.ArgumentParser, timeout: str) -> None:
         parser,
         f"""
 --timeout SECONDS  {timeout} (default: 60; plus up to 600 for a command to start)
---max-bytes SIZE   the most that the server may send in total, after decompression, such as 256MiB (default: 64MiB)
---max-pages N      the most pages that a list may have (default: 1000)
+--max-bytes SIZE   the maximum that the server can send in total, after decompression, such as 256MiB (default: 64MiB)
+--max-pages N      the maximum number of pages in a list (default: 1000)
 """,
         timeout=parse_seconds,
         max_bytes=_parse_size,
@@ -103,7 +103,7 @@ def find_limits(arguments: argparse.Namespace, source: Source | None = None) -> 
 
 
 def start_deadline(arguments: argparse.Namespace) -> Deadline:
-    """Return the deadline for `--timeout`, starting now."""
+    """Return a deadline that starts now and ends after `--timeout`."""
     from stubwright.importers.limits import Deadline
 
     return Deadline(find_limits(arguments).seconds)
@@ -147,14 +147,14 @@ def parse_source(url: str | None, command: Sequence[str] | None, arguments: argp
 
 
 def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
-    """Return a command with the `--env` variables. Raises UsageError."""
+    """Return a server command with the variables from `--env`. Raises UsageError."""
     from stubwright.importers.sources import Command
 
     return Command(command, dict(map(parse_variable, arguments.env)))
 
 
 def name(source: Source) -> str:
-    """Return a name for an unnamed server: its host or its program."""
+    """Return a default name for a server: its host or its program."""
     words = getattr(source, "words", None)
     return Path(words[0]).name if words else urlsplit(getattr(source, "url", "")).hostname or "server"
 
@@ -177,12 +177,12 @@ def parse_header(text: str) -> tuple[str, str]:
     key, colon, value = text.partition(":")
     # The value may be a secret, so it is never shown.
     if not colon or not key.strip() or not key.strip().isascii():
-        raise UsageError("--header takes NAME:VALUE, such as `Authorization: Bearer …`")
+        raise UsageError("--header requires NAME:VALUE, such as `Authorization: Bearer …`")
     return check_header((key.strip(), value.strip()))
 
 
 def check_header(item: tuple[str, str]) -> tuple[str, str]:
-    """Return the item if its value is valid in a header. Raises UsageError with a message that omits the value."""
+    """Return a header if its value is valid. Raises UsageError with a message that omits the value."""
     key, value = item
     if not value.isascii() or not value.isprintable():
         raise UsageError(f"the value of the header `{key}` contains a character that is not allowed in headers")
@@ -193,7 +193,7 @@ def parse_variable(text: str) -> tuple[str, str]:
     """Parse an `--env` into name and value. Raises UsageError with a message that omits the value."""
     key, equals, value = text.partition("=")
     if not key:
-        raise UsageError("--env takes NAME or NAME=VALUE")
+        raise UsageError("--env requires NAME or NAME=VALUE")
     if equals:
         return key, value
     environment: Mapping[str, str] = os.environ

@@ -20,7 +20,7 @@ _OPTIONS: Final = """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--http` and `--toolset`."""
+    """Add the options `--http` and `--toolset`."""
     declare(parser, _OPTIONS)
 
 

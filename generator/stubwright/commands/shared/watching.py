@@ -1,7 +1,7 @@
 """Watches the files that a run reads, and files that could match its patterns.
 
 Folders are watched without their subfolders. Files are watched by name in their folders, because editors replace files
-and missing files can appear.
+and missing files can be created.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _MAGIC = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A file pattern: the folder above the first part with a wildcard, and the parts from there on."""
+    """A file pattern: the folder before the first wildcard, and the parts of the path from the wildcard on."""
 
     base: Path
     parts: tuple[str, ...]
 
     @classmethod
     def make_relative(cls, folder: str | Path, pattern: str) -> Pattern:
-        """Return a pattern relative to a folder."""
+        """Return a pattern, relative to `folder` unless it is absolute."""
         *above, name = pattern.split("/")
         fixed = next((index for index, part in enumerate(above) if _MAGIC.search(part)), len(above))
         return cls(Path(os.path.realpath(Path(folder, *above[:fixed]))), (*above[fixed:], name))
@@ -56,7 +56,7 @@ class Pattern:
         return (path for path in self.base.glob("/".join(self.parts)) if path.is_file())
 
     def may_find(self, path: Path) -> bool:
-        """Return whether a changed path in one of the folders could change the matches."""
+        """Return whether a change to a path in one of the folders could change the pattern's matches."""
         return fnmatch(path.name, self.parts[-1]) or (len(self.parts) > 1 and path.is_dir())
 
 
@@ -85,7 +85,7 @@ class Inputs:
         return frozenset[Path]().union(*(pattern.find_files() for pattern in self.patterns))
 
     def watch(self) -> Callable[[], bool]:
-        """Return a function that checks whether a file was saved, created or deleted since this call."""
+        """Start watching; return a function that checks whether a file was saved, created or deleted since then."""
         first = self._find_states()
         return lambda: self._find_states() != first
 
@@ -203,7 +203,7 @@ class _Recorder:
 
 
 def _find_project_files(work: Run) -> Iterator[Path]:
-    """Yield the path of the project's `pyproject.toml`, and the paths of nearer files that would take precedence."""
+    """Yield the path of the project's `pyproject.toml`, and the paths of nearer files that would override it."""
     from stubwright.project import config
 
     working_folder = Path.cwd()
@@ -215,7 +215,7 @@ def _find_project_files(work: Run) -> Iterator[Path]:
 
 
 def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
-    """Yield the possible files for a manifest's handlers module and, with `imported`, for its imports."""
+    """Yield the files that can contain a manifest's handlers module and, with `imported`, the modules it imports."""
     python = entry.get("python") if isinstance(entry, dict) else None
     reference = python.get("handlers") if isinstance(python, dict) else None
     module = reference.partition(":")[0] if isinstance(reference, str) and "\0" not in reference else ""
