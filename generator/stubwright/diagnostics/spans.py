@@ -29,7 +29,7 @@ class Place:
         return Place(self.file, (*self.pointer, step))
 
     def point_at_key(self) -> Place:
-        """Return the location of this value's key."""
+        """Return the location of the key of the value at this location."""
         return Place(self.file, self.pointer, "key")
 
 

@@ -115,8 +115,9 @@ def find_nearest(word: str, known: Iterable[str]) -> str | None:
 def find_misspelt(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that `word` certainly misspells, or None.
 
-    For a `word` that can be valid; `find_nearest` is for invalid words. Two swapped adjacent letters count as a
-    misspelling even in short words such as `type`.
+    Use this function for words that can be valid, and `find_nearest` for invalid words. Two swapped adjacent letters
+    count
+    as a misspelling even in short words such as `type`.
     """
     names = list(known)
     near = _find_nearest(word, names, _THE_SAME)
@@ -145,7 +146,7 @@ def is_slip(word: str, other: str) -> bool:
 
 
 def suggest(word: str, near: str) -> Advice:
-    """Suggest `near` in place of `word`."""
+    """Return help that suggests `near`, with a correction that replaces `word`."""
     return Advice(f"did you mean `{near}`?", Rename(word, near))
 
 

@@ -54,7 +54,7 @@ def render_html(text: str, level: int) -> Markup:
             token.children = [*_make_inert(token.children)]
         elif token.type in ("fence", "code_block"):
             token.content = render_block(token.content, next(iter(token.info.split()), "Code"))
-            token.type = "html_block"  # which is rendered verbatim, and never produced from text
+            token.type = "html_block"  # rendered verbatim; never parsed from the text
     rendered: str = parser.renderer.render(tokens, parser.options, {})
     return Markup(rendered)  # noqa: S704 - the renderer escapes everything from the text
 

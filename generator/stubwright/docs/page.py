@@ -86,7 +86,7 @@ def render_index(pages: Mapping[str, str]) -> str:
 
 
 def _format_name(text: str) -> Markup:
-    """Return a name with line break opportunities after its separators, which do not affect copying."""
+    """Return a name in which lines can break after separators; the breaks are not copied."""
     return Markup("<wbr>").join(split_name(text))
 
 
@@ -106,7 +106,7 @@ def _escape_data(value: Any) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return a CSP hash source for a text (Content Security Policy Level 3, 6.7.2.3)."""
+    """Return a CSP hash source for an inline script or style (Content Security Policy Level 3, 6.7.2.3)."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

@@ -89,7 +89,9 @@ def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> C
 
 
 def _find_bundled(schema: ir.Schema, by_name: Mapping[str, Anchor]) -> dict[Pointer, Anchor]:
-    """Return the locations of the manifest's shared schemas in a schema; `true` and `false` have no table."""
+    """Return the anchors of the manifest's shared schemas in a schema, by location. Schemas `true` and `false` have
+    none.
+    """
     return {(*split_pointer(unquote(text)),): by_name[name] for text, name in schema.shared.items() if name in by_name}
 
 

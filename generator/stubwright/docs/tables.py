@@ -1,6 +1,6 @@
 """Describes schemas as tables, independently of HTML.
 
-A reference links to the table of its target, which exists once, so that recursive schemas terminate.
+A referenced schema has one table, and all references link to the table, so that recursive schemas terminate.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class _Reader:
         return None
 
     def _get_effective(self, schema: Any) -> Mapping[str, Any]:
-        """Return the effective keywords: before 2019-09, a `$ref` disables its siblings."""
+        """Return the keywords that apply: before 2019-09, a `$ref` disables its siblings."""
         if not isinstance(schema, dict):
             return {}
         if self._hides and "$ref" in schema:
@@ -330,7 +330,7 @@ class _Reader:
                 yield below, value, _SINGLE[keyword], False, False
 
     def _has_kind(self, pointer: Pointer, schema: Mapping[str, Any]) -> bool:
-        """Return whether the schema's own type is shown instead of its alternatives."""
+        """Return whether the table shows the schema's own type instead of the types of its alternatives."""
         return bool([*self._find_links(pointer, schema), *self._find_types(pointer, schema)])
 
 
@@ -345,7 +345,7 @@ def _is_plain(schema: Any) -> bool:
 
 
 def _normalize(text: str) -> str:
-    """Normalize a name, so that titles that libraries derive from names (`Page Size` from `page_size`) are omitted."""
+    """Normalize a name, to detect titles that libraries derive from names (`Page Size` from `page_size`)."""
     return "".join(filter(str.isalnum, text.lower()))
 
 

@@ -34,7 +34,7 @@ _POLICIES: Final = {
     "onStateLoss": "On loss of state",
 }
 _TONES: Final = {"read-only": "calm", "destructive": "grave"}
-_TASKS: Final = {"optional": "may run as a task", "required": "runs as a task only"}
+_TASKS: Final = {"optional": "can run as a task", "required": "runs only as a task"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class SchemaSection:
-    """An entry's schema under a heading; `id` is the anchor of its tables."""
+    """A schema of an entry, under a heading; `id` is the anchor of its tables."""
 
     id: str
     heading: str
@@ -66,7 +66,7 @@ class SchemaSection:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A use of a shared schema: the anchor, the tool or other entry, and the schema's role."""
+    """A use of a shared schema by a tool or another entry, with the schema's role there."""
 
     id: str
     key: str
@@ -143,7 +143,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class NewerField:
-    """A field that not every revision has: its first revision, and the entries that use it."""
+    """A field that older revisions lack: its first revision, and the entries that use it."""
 
     field: str
     since: str
@@ -177,7 +177,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class _PlannedPart:
-    """A part whose tables are created once the shared schemas are known."""
+    """A section whose tables are created after the shared schemas are known."""
 
     id: str
     heading: str
@@ -288,7 +288,7 @@ def _make_models(catalogue: shared_schemas.Catalogue, entries: Sequence[Entry]) 
 
 
 def _find_anchors(tables_: Sequence[Table]) -> Iterable[Anchor]:
-    """Return the anchors that tables refer to elsewhere on the page, without duplicates."""
+    """Return the anchors elsewhere on the page that tables link to, without duplicates."""
     kinds = (kind for table in tables_ for row in (table.whole, *table.rows) for kind in row.kinds)
     return dict.fromkeys(kind.anchor for kind in kinds if kind.anchor is not None)
 

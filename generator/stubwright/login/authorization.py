@@ -54,7 +54,7 @@ class Authorization(httpx2.Auth):
     """Adds an access token to each request to one server and renews it when the server rejects it."""
 
     def __init__(self, server: str) -> None:
-        """Authorize requests to a server.
+        """Create the authorization for a server.
 
         Args:
             server: The server's URL. Tokens are not sent to other origins.
@@ -70,7 +70,7 @@ class Authorization(httpx2.Auth):
         return () if self._grant is None else self._grant.secrets
 
     async def prepare(self) -> None:
-        """Log in interactively if necessary, before the time limits of a server start. Raises LoginError."""
+        """Log in interactively if necessary, before the connection's time limits start. Raises LoginError."""
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Send a request with a token, and retry with a new token if the server rejects it. Raises LoginError."""
@@ -123,7 +123,7 @@ class Authorization(httpx2.Auth):
         return tuple(dict.fromkeys((*(() if self._grant is None else self._grant.scopes), *needed)))
 
     def _requires_new_scopes(self, challenge: Challenge) -> bool:
-        """Return whether a challenge requires a scope that was not requested yet."""
+        """Return whether a challenge requires a scope that has not been requested."""
         requested = () if self._grant is None else self._grant.scopes
         return bool({*(challenge.scopes or ())} - {*requested})
 
@@ -141,7 +141,7 @@ class ClientCredentials(Authorization):
     """Gets tokens with the client credentials grant (RFC 6749, section 4.4), and stores them in memory."""
 
     def __init__(self, server: str, name: str, secret: str) -> None:
-        """Authorize requests to a server with client credentials.
+        """Create the authorization for a server.
 
         Args:
             server: The server's URL.
@@ -231,7 +231,7 @@ class BrowserLogin(StoredLogin):
         say: Callable[[str], None],
         program: Program | None = None,
     ) -> None:
-        """Authorize requests to a server with a user's login.
+        """Create the authorization for a server.
 
         Args:
             server: The server's URL.
@@ -244,7 +244,7 @@ class BrowserLogin(StoredLogin):
         self._is_new = False
 
     async def prepare(self) -> None:
-        """Log in, unless the server accepts the saved token or does not require one. Raises LoginError."""
+        """Log in, unless the server accepts the saved token or requires none. Raises LoginError."""
         await self._renew_early()
         async with requests.open_client() as client:
             for _ in range(_ATTEMPTS):
@@ -282,7 +282,7 @@ class BrowserLogin(StoredLogin):
         if status == HTTPStatus.FORBIDDEN:
             if not self._requires_new_scopes(challenge):
                 return False
-        elif self._is_new:  # the server rejects the token that this login just obtained
+        elif self._is_new:  # the server rejects the token from this login
             return False
         elif await self._refresh():
             return True
@@ -361,7 +361,7 @@ def _make_url(
 
 
 def _read_code(fields: Mapping[str, str], issuer: Issuer) -> str:
-    """Return the code from a redirect. Raises LoginError if it contains an error or is from another server."""
+    """Return the code from a redirect. Raises LoginError if the redirect reports an error or is from another server."""
     name = fields.get("iss")
     if name != issuer.name and (name is not None or issuer.is_named):
         raise LoginError(f"the browser was redirected by a server other than {requests.show(issuer.name)}")

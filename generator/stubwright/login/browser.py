@@ -41,7 +41,7 @@ class Listener:
 
     @property
     def uri(self) -> str:
-        """The redirect URI."""
+        """The URI to which the authorization server redirects the browser."""
         return f"http://{_HOST}:{self._port}{_PATH}"
 
     async def start(self, port: int) -> asyncio.Server:
@@ -92,7 +92,7 @@ class Listener:
 
 @asynccontextmanager
 async def listen(port: int) -> AsyncIterator[Listener]:
-    """Listen for one redirect during the block, on the preferred port if it is free.
+    """Listen for one redirect during the block, on port `port` if it is free.
 
     Raises:
         LoginError: No port can be opened.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class LoginError(Exception):
-    """No access token is available; the message is one sentence without secrets."""
+    """An access token cannot be obtained; the message is one sentence without secrets."""
 
 
 class RefusedError(LoginError):

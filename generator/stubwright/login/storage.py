@@ -26,7 +26,7 @@ def locate(server: str) -> Path:
 
 
 def read(server: str) -> Grant | None:
-    """Return the stored grant for a server, or None.
+    """Return the stored grant for a server, or None without one.
 
     Raises:
         LoginError: The file is invalid, or other users can read it.

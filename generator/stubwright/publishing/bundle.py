@@ -112,5 +112,5 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     info = zipfile.ZipInfo(name, _DATE)
     info.compress_type = zipfile.ZIP_DEFLATED
     info.external_attr = 0o644 << 16  # the upper 16 bits are the Unix mode
-    info.create_system = 3  # for the same bytes on all systems
+    info.create_system = 3  # the same bytes on all systems
     archive.writestr(info, data)

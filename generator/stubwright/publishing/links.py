@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def list_links(manifest: ir.Manifest, publication: Publication) -> Iterator[str]:
-    """Yield Markdown lines for the server's URL, or for its distribution if it has no URL."""
+    """Yield Markdown lines for installing the server from its URL or, without one, from its distribution."""
     name = str(manifest.server["name"])
     variables = [variable.name for variable in list_variables(manifest.document)]
     if publication.url:

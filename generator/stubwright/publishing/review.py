@@ -36,13 +36,13 @@ def write(manifest: ir.Manifest) -> str:
 
 
 def find_missing(manifest: ir.Manifest) -> Iterator[Diagnostic]:
-    """Yield a warning for each tool whose hints lack a value or a reason."""
+    """Yield a warning for each tool with a hint that lacks a value or a reason."""
     for tool in manifest.tools:
         lacking = [hint for hint in HINTS if tool.annotations.get(hint) is None or not tool.reasons.get(hint)]
         if lacking:
             names = ", ".join(f"`{hint}`" for hint in lacking)
             fix = "write the hints under `annotations`, and the reasons under `stubwright: {reasons: …}`"
-            yield Diagnostic("SW414", f"`{tool.name}` has no value or no reason for {names}", tool.place / "name", fix)
+            yield Diagnostic("SW414", f"`{tool.name}` lacks a value or a reason for {names}", tool.place / "name", fix)
 
 
 def _escape_cell(text: str) -> str:

@@ -62,7 +62,7 @@ class StartupError(Exception):
 
 
 class StaleError(Exception):
-    """A server became outdated before it was ready and was stopped. The message has the handlers' stack trace."""
+    """A server became outdated before it was ready and was stopped. The message contains the handlers' stack trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> s
                 lambda: _read(folder / "stack"),
             )
             if (folder / "made").exists():
-                _has_ended(process, _LAST)  # it may clean up, and the handlers' threads may keep it alive
+                _has_ended(process, _LAST)  # cleanup or a handler's thread can delay the exit
                 return None
         finally:
             _kill_group(process)
@@ -144,7 +144,7 @@ def _read(path: Path) -> str:
 
 
 class ServerSupervisor:
-    """Runs a server at an address. A context manager that stops all servers on exit."""
+    """Runs servers at one address, one after the other. A context manager that stops all servers on exit."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class ServerSupervisor:
                 self._servers.remove(process)
                 raise StartupError
             self._stop_servers(wait=False, but=process)
-            with suppress(OSError):  # it was killed while waiting, which is reported like any exit
+            with suppress(OSError):  # a server killed while waiting is reported like any exit
                 gate.sendall(b".")
 
     def _start(

@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The changes since the last commit, as a summary and in full."""
+    """The changes since the last commit: a summary, and the full text."""
 
     summary: str
     text: str
@@ -75,7 +75,7 @@ class Workbench:
     """The server of the `dev` page. A context manager."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Bind the address. Raises OSError."""
+        """Bind the address of the page. Raises OSError."""
         self.content = PageContent()
         self._server = _Server((host, port), self.content)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
@@ -208,7 +208,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def _stream(self) -> None:
-        """Send events, including any that the page missed (HTML, "Server-sent events")."""
+        """Send the run's events, starting with any that the page missed (HTML, "Server-sent events")."""
         last = self.headers.get("Last-Event-ID", "0")
         number = int(last) if last.isdecimal() else 0
         self.send_response(HTTPStatus.OK)

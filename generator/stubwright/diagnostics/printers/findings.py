@@ -22,7 +22,7 @@ class Lines(Protocol):
 
 
 class Source(Protocol):
-    """A text that diagnostics refer to."""
+    """A source text with the positions of its values."""
 
     @property
     def lines(self) -> Lines:
@@ -30,7 +30,7 @@ class Source(Protocol):
         ...
 
     def find_span(self, place: Place) -> Span:
-        """Return the narrowest span for a location."""
+        """Return the narrowest span for a location in the document."""
         ...
 
 

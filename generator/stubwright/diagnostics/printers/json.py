@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
-    """Format diagnostics as JSON. Lines and columns start at 1, columns count characters, ends are exclusive."""
+    """Format diagnostics as JSON. Positions start at 1, columns count characters, and end columns are exclusive."""
     return format_ascii(to_value(diagnostics, sources))
 
 

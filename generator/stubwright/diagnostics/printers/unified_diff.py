@@ -8,9 +8,9 @@ from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
 
 def render(path: str, old: bytes | None, new: bytes | None) -> str:
-    """Format a file's changes as a unified diff. `old` is None for a new file, `new` for a removed file.
+    """Format the changes to a file as a unified diff. `old` is None for a new file, `new` for a removed file.
 
-    The diff is for reading. Control characters are replaced, so it might not apply as a patch.
+    The diff is for reading. Control characters are replaced, so it cannot always be applied as a patch.
     """
     before, after = ([] if data is None else data.decode("utf-8", "replace").splitlines() for data in (old, new))
     shown = to_one_line(path)
