@@ -697,7 +697,7 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
         ("a", b'{"tools": [\n  {}},\n]}', "a:2:5: error[SW004]: expected a comma, or the end of the list or object"),
         ("a", b'{"tools": ' + b"[" * 100_000, "error[SW008]: this is nested more than 200 levels deep"),
         ("a", b'{"tools": [NaN]}', "a:1:12: error[SW007]: `NaN` is not a JSON value"),
-        ("a", b'{"tools": []}\n\n  more', "a:3:3: error[SW004]: there is text after the end of the JSON value"),
+        ("a", b'{"tools": []}\n\n  more', "a:3:3: error[SW004]: unexpected text after the JSON value"),
         ("a", '{"tools": []}'.encode("utf-16"), "a:1:1: error[SW002]: the file is in UTF-16\n   help: save it in"),
     ],
 )

@@ -129,7 +129,7 @@ def test_an_overlay_that_no_longer_fits_is_told(project: Path) -> None:
     done = stubwright("refresh", cwd=project)
     assert done.returncode == 1
     assert "acme.yaml, refreshed cannot be compared" in done.stderr
-    assert "there is no tool `list_calls` to overlay" in done.stderr
+    assert "cannot overlay the unknown tool `list_calls`" in done.stderr
     assert "find_calls" in (project / "parts/acme.yaml").read_text()  # the overlay can follow now
 
 

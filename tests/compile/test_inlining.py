@@ -449,7 +449,7 @@ def test_circles_of_several_and_of_the_root_stay() -> None:
 def test_names_that_count_where_they_stand_keep_all_as_it_is(schema: dict[str, Any], keyword: str) -> None:
     made = inlined(schema)
     assert made.wire is schema
-    assert made.kept == f"it has `{keyword}`, which changes reference targets"
+    assert made.kept == f"the schema has `{keyword}`, which changes reference targets"
 
 
 def test_names_that_nothing_refers_to_are_no_reason_to_warn() -> None:
@@ -466,7 +466,7 @@ def test_meta_schemas_stay() -> None:
     schema = {"items": {"$ref": dialects.DRAFT_2020_12.uri}, "contains": {"$ref": "#/$defs/T"}, "$defs": {"T": TEXT}}
     made = inlined(schema)
     assert made.wire == {"items": {"$ref": dialects.DRAFT_2020_12.uri}, "contains": TEXT}
-    assert made.kept == f"it refers to the meta-schema `{dialects.DRAFT_2020_12.uri}`"
+    assert made.kept == f"the schema refers to the meta-schema `{dialects.DRAFT_2020_12.uri}`"
 
 
 # How large it may be
@@ -487,7 +487,7 @@ def test_sharing_inside_sharing_doubles_at_each_level_up_to_a_bound() -> None:
     assert made.kept.endswith(f"characters of JSON, more than {LARGEST:,}")
     steps: dict[str, Any] = {f"A{n}": {"items": {"$ref": f"#/$defs/A{n + 1}"}} for n in range(900)}
     deep = {"items": {"$ref": "#/$defs/A0"}, "$defs": {**steps, "A900": TEXT}}
-    assert inlined(deep).kept == "inlined, it would be nested more than 192 levels deep"
+    assert inlined(deep).kept == "the inlined schema would be nested more than 192 levels deep"
     backwards = {"prefixItems": [{"$ref": f"#/$defs/A{n}"} for n in range(900, -1, -90)], "$defs": deep["$defs"]}
     assert inlined(backwards).wire is backwards
 

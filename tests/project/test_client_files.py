@@ -107,7 +107,7 @@ def test_a_damaged_file_is_left_as_it_is(client: Client, tmp_path: Path, update:
         ('{"servers": null}', 1, 13, "`servers` is null, not an object"),
         ('{"servers": {}, "servers": {}}', 1, 17, "duplicate key `servers`; the first one is on line 1"),
         ('{"servers": {} /* no end', 1, 16, "this comment is not closed"),
-        ('{"servers": {}} // fine\n x', 2, 2, "there is text after the end of the JSON value"),
+        ('{"servers": {}} // fine\n x', 2, 2, "unexpected text after the JSON value"),
         ("[" * 100_000, 1, 201, "this is nested more than 200 levels deep"),
     ],
 )

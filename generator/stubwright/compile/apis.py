@@ -25,7 +25,7 @@ _CONSTANT = ("headers", "query")
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """An API. `settings` includes `patches`, which come from overlays; later patches take precedence."""
+    """A declared API. `settings` includes `patches`, which come from overlays. Later patches take precedence."""
 
     name: str
     place: Place
@@ -56,14 +56,13 @@ def list_patches(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json
 def list_binds(
     api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]
 ) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield the bindings that a tool inherits from its API, with their locations. Later ones take precedence.
+    """Yield the bindings that a tool inherits from its API, with their locations. Later bindings take precedence.
 
     The sources are the API's `bind`, and headers and query parameters that both the API and the tool's call set.
 
     Args:
         api: The API that the tool calls.
         wire: The tool as `tools/list` returns it.
-        http: The tool's `http`.
     """
     properties = binding.get_properties(wire.get("inputSchema"))
     for section in _CONSTANT:

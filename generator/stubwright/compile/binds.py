@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def select(auth: Mapping[str, Json], schema: Json) -> dict[str, Json]:
-    """Return the bindings in `auth` whose argument is in the `properties` of an `inputSchema`."""
+    """Return the bindings in `auth` for arguments in an `inputSchema`'s own `properties`."""
     bindings: Mapping[str, Json] = auth.get("bind") or {}
     known = get_properties(schema)
     return {name: binding for name, binding in bindings.items() if name in known}

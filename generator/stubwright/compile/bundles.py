@@ -1,4 +1,4 @@
-"""Stores large shared schemas once in `manifest.json`; the server bundles them into each tool.
+"""Stores large shared schemas once in `manifest.json`. The server bundles them into each tool.
 
 On the wire, each tool contains all schemas that it references, possibly hundreds, since MCP has no shared schemas.
 """
@@ -36,7 +36,7 @@ class Bundles:
     _large: dict[tuple[Key, ...], bool] = field(default_factory=dict)
 
     def extract(self, tool: Declaration) -> Mapping[str, Json]:
-        """Store the large schemas that a tool references; return the tool's own schemas, by field."""
+        """Store the large schemas that a tool references. Return the tool's own schemas, keyed by field."""
         schemas: dict[str, Json] = {}
         if self.resolved.splits_types:
             return schemas
@@ -61,7 +61,7 @@ class Bundles:
         return {"bundled": {"tools": self._tools, "schemas": schemas}}
 
     def _is_large(self, uses: tuple[Key, ...]) -> bool:
-        """Return whether these schemas and everything they reference are large; if so, store them."""
+        """Return whether these schemas and everything they reference are large. Store large schemas."""
         if uses not in self._large:
             keys = self.resolved.shared_schemas.find_reached_from(uses)
             # Schemas are stored by name, and two files may use the same name.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find_references(declared: Declaration) -> Iterator[tuple[str, Place, Json]]:
-    """Yield the location and reference of each argument that is completed from a schema."""
+    """Yield the location and reference of each argument with completions from a schema."""
     for place, layer in declared.layers:
         for name, offer in (layer.get("complete") or {}).items():
             if isinstance(offer, dict):

@@ -40,8 +40,6 @@ class _Edit:
 
 
 class _Overlay:
-    """A caching reader that returns corrected files."""
-
     def __init__(self, reader: Reader) -> None:
         self.old: dict[str, bytes] = {}
         self.new: dict[str, bytes] = {}
@@ -56,10 +54,10 @@ class _Overlay:
 
 
 def correct(entry: str, reader: Reader, targets: Sequence[str] = ()) -> Mapping[str, tuple[bytes, bytes]]:
-    """Correct a manifest's files; return each changed file before and after.
+    """Correct a manifest's files. Return each changed file's old and new contents.
 
-    Revert a fix if its diagnostic remains, or if it causes a diagnostic of an earlier stage than all that it removes:
-    a warning never becomes an error.
+    Revert a fix if its diagnostic remains, or if the fix causes a diagnostic from an earlier stage than every
+    diagnostic that it removes. A warning therefore never becomes an error.
     """
     files = _Overlay(reader)
 
@@ -126,7 +124,7 @@ def _find_edits(result: pipeline.Result, files: Mapping[str, bytes]) -> Iterator
 
 
 def _rewrite(correction: Correction, token: str) -> str | None:
-    """Return the corrected scalar, or None if the source has an unexpected form."""
+    """Return the corrected scalar as source text, or None if the source has an unexpected form."""
     mark = token[0] if token[:1] in ("'", '"') and token[0] == token[-1] and len(token) > 1 else ""
     inner = token[1:-1] if mark else token
     match correction:

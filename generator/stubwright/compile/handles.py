@@ -42,7 +42,7 @@ def get_declared(resolved: ResolvedBundle) -> dict[str, Json]:
 
 
 def lower_kinds(resolved: ResolvedBundle) -> Iterator[tuple[ir.Handle, Place]]:
-    """Yield all kinds of handles, each with the location of its state schema."""
+    """Yield all kinds of handles, each with its state schema's location."""
     for path, manifest in list_manifests(resolved.bundle):
         for name, settings in (manifest.get("handles") or {}).items():
             at = Place(path, ("handles", name))
@@ -79,7 +79,7 @@ def describe_duration(written: str) -> str:
 
 
 def find_created(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
-    """Return the kinds of handles that a tool creates: its result contains their IDs, its arguments do not.
+    """Return the kinds of handles that a tool creates. Their IDs are in the tool's result, not in its arguments.
 
     Args:
         marked: The ID locations in each schema, with their kinds.
@@ -112,7 +112,7 @@ def inline_schema(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
 
 
 def format_places(kinds_by_pointer: Mapping[Pointer, str]) -> dict[str, str]:
-    """Format locations as JSON Pointers (RFC 6901), for `manifest.json`."""
+    """Format pointers as JSON Pointer strings (RFC 6901), for `manifest.json`."""
     return {"".join(f"/{_escape(str(step))}" for step in pointer): kind for pointer, kind in kinds_by_pointer.items()}
 
 

@@ -40,7 +40,7 @@ def lower(resolved: ResolvedBundle, source: str) -> ir.Manifest:
 
     Args:
         resolved: A manifest without errors.
-        source: Its path, as shown in generated file headers.
+        source: The manifest's path, as shown in generated file headers.
     """
     entry = resolved.entry
     python = entry.get("python") or {}
@@ -124,7 +124,6 @@ def _select_settings(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
 
 
 def _is_derived(tool: Declaration) -> bool:
-    """Return whether a tool's wire schemas differ from the manifest."""
     changes = bool(tool.extension.get("bind") or tool.extension.get("paginate"))
     return changes or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
 
@@ -132,7 +131,10 @@ def _is_derived(tool: Declaration) -> bool:
 def _make_entry(
     definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
 ) -> Mapping[str, ir.Json]:
-    """Return an entry of `manifest.json`. The schemas in `apart`, without shared parts stored once, replace its own."""
+    """Return an entry of `manifest.json`.
+
+    The schemas in `apart` replace the definition's own. Large shared schemas were extracted from them.
+    """
     if not apart and not extension:
         return definition
     entry = {key: apart.get(key, value) for key, value in definition.items()}
@@ -146,7 +148,7 @@ def _lower_tool(
     apis: Mapping[str, ir.Json],
     handle_kinds: Mapping[str, ir.Json],
 ) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
-    """Lower a tool. Also return its extension for `manifest.json`."""
+    """Lower a tool. Also return the `stubwright` extension for the tool's entry in `manifest.json`."""
     wire, extension = declared.wire, dict(declared.extension)
     deprecated = extension.get("deprecated")
     if deprecated and "use" in deprecated:
@@ -252,13 +254,12 @@ def _select_shared(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str
 
 
 def _complete_http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """Return a tool's `http` with its API's defaults."""
     api: Mapping[str, ir.Json] = apis.get(http.get("api", ""), {})
     return {**http, **{key: api[key] for key in ("input", "output") if key in api and key not in http}}
 
 
 def _lower_primitive(declared: Declaration, resolved: ResolvedBundle) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
-    """Lower a resource, template or prompt. Also return its extension for `manifest.json`."""
+    """Lower a primitive. Also return the `stubwright` extension for the primitive's entry in `manifest.json`."""
     wire, extension = declared.wire, declared.extension
     completed: Mapping[str, ir.Json] = extension.get("complete") or {}
     primitive = ir.Primitive(
@@ -302,7 +303,6 @@ def _lower_primitive(declared: Declaration, resolved: ResolvedBundle) -> tuple[i
 
 
 def _list_arguments(declared: Declaration) -> tuple[ir.Argument, ...] | None:
-    """Return a prompt's arguments or a template's variables, or None for a resource."""
     if declared.section is vocabulary.PROMPTS:
         return tuple(
             ir.Argument(argument["name"], argument.get("description"), argument.get("required") is True)
@@ -358,7 +358,7 @@ def _lower_shared(resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
 
 
 def _lower_states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
-    """Yield the state schemas of handles that are not shared. Clients do not need them."""
+    """Yield the state schemas of handles that are not shared schemas. The generated client does not need them."""
     if not resolved.serves:
         return
     for kind, at in kinds:
@@ -378,7 +378,7 @@ def _complete_handles(
 
 
 def _find_cycle(key: Key, resolved: ResolvedBundle) -> str | None:
-    """Return the name of the reference cycle that contains a shared schema, if any."""
+    """Return the name of a shared schema's reference cycle, which is its first schema in alphabetical order, if any."""
     members = resolved.shared_schemas.cycles[key]
     return min(each.name for each in members) if len(members) > 1 else None
 

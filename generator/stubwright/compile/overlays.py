@@ -33,7 +33,7 @@ def patch(wire: Mapping[str, Json], patches: Sequence[Patch], file: str, folder:
 
     Args:
         wire: The tool as written.
-        patches: The overlays; later ones take precedence.
+        patches: The overlays. Later overlays take precedence.
         file: The file that declares the tool.
         folder: The manifest's directory.
     """
@@ -86,7 +86,7 @@ def move_to_overlays(
 
     Args:
         overlaid: The overlays of each tool and API, keyed by location.
-        diagnostics: The diagnostics.
+        diagnostics: Diagnostics at the overlaid values.
     """
     for diagnostic in diagnostics:
         at = diagnostic.at
@@ -98,7 +98,7 @@ def move_to_overlays(
 
 
 def _find_origin(at: Place, patches: Sequence[Patch]) -> Place:
-    """Return the location in the last overlay that sets a value or one of its parents."""
+    """Return the location in the last overlay that sets a value or a part that contains it."""
     pointer = at.pointer[2:]
     for place, fields in reversed(patches):
         prefix, is_whole = _follow(fields, pointer)
@@ -108,7 +108,9 @@ def _find_origin(at: Place, patches: Sequence[Patch]) -> Place:
 
 
 def _follow(fields: Json, pointer: Pointer) -> tuple[Pointer, bool]:
-    """Return the longest pointer prefix that exists in a patch, and whether the patch sets its value."""
+    """Return the longest prefix of `pointer` that exists in a patch, and whether the patch sets the value at that
+    prefix.
+    """
     here: Any = fields
     for number, step in enumerate(pointer):
         try:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """A compiled manifest and its diagnostics; `manifest` is None after an error."""
+    """A compiled manifest and the diagnostics. `manifest` is None after an error."""
 
     manifest: ir.Manifest | None
     diagnostics: tuple[Diagnostic, ...]
@@ -57,8 +57,8 @@ class UncheckedManifest:
         """Check and lower the manifest.
 
         Args:
-            part: The manifest with only the tools to check.
-            shown: Its path, as shown in generated file headers.
+                    part: The manifest with only the tools to check.
+        shown: The manifest's path, as shown in generated file headers.
             command: The command that generates the package, for the headers.
             tolerated: Codes of semantic errors that do not stop the compiler.
             targets: Targets that replace the manifest's own.
@@ -103,9 +103,9 @@ def compile_manifest(
     """Compile the manifest at `entry`.
 
     Args:
-        entry: Its path in diagnostics.
+        entry: The manifest's path, as shown in diagnostics.
         reader: Reads the manifest and its includes.
-        shown: Its path, as shown in generated file headers; `entry` by default.
+        shown: The manifest's path, as shown in generated file headers. By default, `entry`.
         command: The command that generates the package, for the headers.
         tolerated: Codes of semantic errors that do not stop the compiler.
         targets: Targets that replace the manifest's own.
@@ -121,9 +121,9 @@ def read(entry: str, reader: Reader, emit: Sequence[str] = ()) -> UncheckedManif
     """Read and resolve the manifest at `entry`. On failure, return a result with the errors.
 
     Args:
-        entry: Its path in diagnostics.
+        entry: The manifest's path, as shown in diagnostics.
         reader: Reads the manifest and its includes.
-        emit: The parts to generate; the manifest's `emit` by default.
+        emit: The parts to generate. By default, the manifest's `emit`.
     """
     bundle, diagnostics = source.load(entry, reader)
     if bundle is None:
@@ -150,8 +150,8 @@ def generate(manifest: ir.Manifest, models: Callable[[], PackageCode] | None = N
     """Return all files of a checked manifest, in a fixed order.
 
     Args:
-        manifest: The manifest.
-        models: Awaits models that another process already generates. By default, generate them here.
+        manifest: The manifest, from `check`.
+        models: Waits for models that another process is generating. By default, this process generates them.
     """
     files: tuple[Artifact, ...] = ()
     if manifest.has_package:

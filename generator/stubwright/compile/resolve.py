@@ -39,15 +39,15 @@ class Declaration:
     Attributes:
         section: The manifest section that lists it.
         name: Its name on the wire, including prefixes.
-        prefix: Its fragment's prefixes.
+        prefix: The prefixes of the file that declares it.
         wire: The entry with overlays applied.
         data: `wire` as JSON.
-        place: Its location in the source.
-        extension: Its `stubwright` key with overlays applied.
-        layers: The parts of `extension` with their locations; later ones take precedence.
-        names: Its Python names.
-        patches: The overlays on `wire` with their locations; later ones take precedence.
-        unbound: Arguments that this tool excludes from bindings in `auth` or its API; not in `extension`.
+        place: The entry's location in the source.
+        extension: The `stubwright` key with overlays applied.
+        layers: The parts of `extension` with their locations. Later layers take precedence.
+        names: The Python names.
+        patches: The overlays on `wire` with their locations. Later overlays take precedence.
+        unbound: Arguments that this tool excludes from bindings in `auth` or its API. Not part of `extension`.
     """
 
     section: vocabulary.Section
@@ -68,7 +68,7 @@ class Declaration:
         return self.name if self.section.key == "name" else str(self.wire[self.section.key])
 
     def place_of(self, *keys: str) -> Place:
-        """Return the location of the value at `keys` in the last layer that sets it, or else the entry's location."""
+        """Return the location of the value at `keys` in the last layer that sets it. By default, return the entry's."""
         for place, layer in reversed(self.layers):
             value: Json = layer
             for key in keys:
@@ -82,10 +82,10 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedBundle:
-    """A resolved bundle.
+    """A manifest in which names, overlays, bindings and schemas are resolved.
 
     Attributes:
-        bundle: The files.
+        bundle: The manifest's files.
         apis: The APIs with overlays applied.
         tools: The tools, in order.
         primitives: The resources, resource templates and prompts, in order.
@@ -117,7 +117,7 @@ class ResolvedBundle:
 
     @property
     def shared(self) -> Mapping[Key, Outline]:
-        """The shared schemas."""
+        """The shared schemas' outlines, by key."""
         return self.shared_schemas.outlines
 
     @property
@@ -133,7 +133,7 @@ class ResolvedBundle:
                 yield name, outline
 
     def list_outlines(self) -> tuple[Outline, ...]:
-        """Return all outlines."""
+        """Return the outlines of all schemas, including extension schemas and shared schemas."""
         return (*self.outlines.values(), *self.extension_schemas.values(), *self.shared.values())
 
     def find_closure(self, root: Outline) -> tuple[Outline, ...]:
@@ -149,7 +149,7 @@ class ResolvedBundle:
 
     @property
     def refs(self) -> Refs:
-        """The setting `wire: {refs: …}`; `bundled` without a server."""
+        """The `wire: {refs: …}` setting, or `bundled` if no server is emitted."""
         refs: Refs = (self.entry.get("wire") or {}).get("refs") or "auto"
         return refs if self.serves else "bundled"
 
@@ -191,7 +191,7 @@ class ResolvedBundle:
 
 
 def resolve(bundle: Bundle) -> ResolvedBundle:
-    """Resolve a bundle."""
+    """Resolve a loaded manifest: names, prefixes, overlays, bindings and schemas."""
     apis = calling.list_declared(bundle)
     declared = list_tools(bundle, {api.name: api for api in apis})
     declared_primitives = {section: list_primitives(bundle, section) for section in vocabulary.PRIMITIVES}
@@ -275,7 +275,7 @@ def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declara
 
 
 def _list_tools(bundle: Bundle, path: str) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield a document's tools, with its default annotations applied."""
+    """Yield a document's tools, with the document's default annotations applied."""
     hints = (bundle.documents[path].value.get("defaults") or {}).get("annotations") or {}
     for place, wire in list_entries(bundle, path, vocabulary.TOOLS):
         if own := {**hints, **(wire.get("annotations") or {})}:
@@ -303,7 +303,7 @@ def resolve_use(use: str, tool: Declaration, names: Container[str]) -> str:
 
 
 def find_argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
-    """Return the names of a tool's arguments, or None if its schema allows unnamed ones."""
+    """Return the names of a tool's arguments, or None if the schema also allows arguments with other names."""
     if any(isinstance(schema.get(key), dict) for key in LOOSE):
         return None
     outline = Outline(Place(""), schema, dialect, Folder("", {}))
@@ -340,13 +340,13 @@ def list_entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iter
 
 
 def list_manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """Return the entry and each included manifest once, in order; omit saved `tools/list` results."""
+    """Return the entry and each included manifest once, in order, but not saved `tools/list` results."""
     paths = dict.fromkeys(fragment.path for fragment in bundle.fragments if fragment.kind == "manifest")
     return ((path, bundle.documents[path].value) for path in paths)
 
 
 def merge(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
-    """Merge `over` into `under`: mappings by key; other values are replaced."""
+    """Merge `over` into `under`. Mappings are merged by key, other values are replaced."""
     both = dict(under)
     for key, value in over.items():
         mine = both.get(key)
@@ -355,7 +355,7 @@ def merge(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json
 
 
 def locate_package(entry: str, manifest: Mapping[str, Json]) -> Place:
-    """Return the location that determines the package name."""
+    """Return the location of `python.package`, or of the server's name, which the package name is derived from."""
     keys = ("python", "package") if (manifest.get("python") or {}).get("package") else ("server", "name")
     return Place(entry, keys)
 

@@ -99,7 +99,6 @@ def _shape_output(schema: Json, http: Mapping[str, Json]) -> Json:
 
 
 def _describe_headers(headers: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a schema for response headers, all of them optional."""
     if not headers:
         return {}
     kinds = {

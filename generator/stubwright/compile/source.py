@@ -65,7 +65,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file. Its value is None if the text is invalid.
+    """A parsed file. `value` is None if the text is invalid.
 
     Locations are relative to `value`, whose shorthand is expanded. `root` is the pointer to `value`, for example
     `result` in a saved JSON-RPC response. `origins` maps expanded locations to written ones.
@@ -98,7 +98,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """An included file. `prefix` is prepended to its names."""
+    """An included file. `prefix` is prepended to the names in the file."""
 
     path: str
     prefix: str
@@ -114,7 +114,7 @@ class File:
 
     @property
     def packed(self) -> str:
-        """The path inside the package."""
+        """The file's path inside the package."""
         return f"files/{self.path}"
 
     def is_text(self, mime_type: str) -> bool:
@@ -133,10 +133,10 @@ class Skill:
     """A skill: a folder with a `SKILL.md`.
 
     Attributes:
-        path: Its path in URIs.
-        place: The entry in `skills` that includes it.
-        document: Its `SKILL.md`, with the frontmatter as the value.
-        files: All its files, keyed by path relative to its folder.
+        path: The skill's path in URIs.
+        place: The entry in `skills` that includes the skill.
+        document: The parsed `SKILL.md`, with the frontmatter as the value.
+        files: The skill's files, keyed by path relative to the skill's folder.
     """
 
     path: str
@@ -156,11 +156,11 @@ class Skill:
 
     @property
     def uris(self) -> Sequence[str]:
-        """The URIs of all its files."""
+        """The URIs of the skill's files."""
         return [self.make_uri(path) for path in self.files]
 
     def make_uri(self, path: str) -> str:
-        """Return the URI for one of its files (SEP-2640, "Resource Mapping")."""
+        """Return the URI of one of the skill's files (SEP-2640, "Resource Mapping")."""
         return f"{vocabulary.SKILLS}{quote(f'{self.path}/{path}', safe=_UNESCAPED)}"
 
 
@@ -173,8 +173,8 @@ class Bundle:
         documents: All parsed files, keyed by path.
         fragments: The entry and its includes, depth-first, in `include` order.
         files: Attached files, keyed by the location of their `file` key.
-        skills: The skills.
-        described: The `SKILL.md` files, by path.
+        skills: All skills in the folders under `skills`.
+        described: The parsed `SKILL.md` files, keyed by path.
     """
 
     entry: str
@@ -191,11 +191,12 @@ class Bundle:
 
 
 def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
-    """Read a manifest with all its files.
+    """Load a manifest: the entry file and all files that it needs.
 
     Returns:
-        The bundle, and the problems. The bundle is None if the entry cannot be read. If another file is invalid, only
-            use the bundle to show locations.
+            The bundle and the diagnostics. The bundle is None if the entry cannot be read. If another file is invalid,
+            use
+        the bundle only to show locations.
     """
     loader = _Loader(posixpath.normpath(entry), reader)
     loader.include(loader.entry, "", (), None)
@@ -221,7 +222,7 @@ class _Loader:
         self._is_full = False
 
     def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
-        """Include a file and its own includes. `chain` lists the files from the entry to it."""
+        """Load a file and its own includes. `chain` lists the including files, from the entry down."""
         if path in chain:
             circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
             self._report("SW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")
@@ -251,7 +252,6 @@ class _Loader:
                     self.include(target, prefix + own, (*chain, path), place)
 
     def follow(self) -> None:
-        """Read all files that schemas reference, directly or indirectly."""
         pending = list(self.documents.values())
         for document in pending:
             for pointer, reference, lenient in _list_file_references(document):
@@ -263,7 +263,6 @@ class _Loader:
                     pending.append(referenced)
 
     def read_attached(self) -> Iterator[tuple[Place, File]]:
-        """Read the files that `file` keys refer to."""
         seen_paths: dict[str, str] = {}
         for document in self.documents.values():
             for place, name in _list_attached(document):
@@ -274,7 +273,7 @@ class _Loader:
                         yield place, file
 
     def read_skills(self) -> Iterator[Skill]:
-        """Read the skills below the folders in `skills`; report problems."""
+        """Yield the valid skills in or below the folders under `skills`. Report the invalid ones."""
         seen_paths: dict[str, str] = {}
         read: dict[str, File | None] = {}
         for place, name in _list_skill_folders(self.documents[self.entry]):
@@ -288,7 +287,7 @@ class _Loader:
                 continue
             if not groups:
                 fix = "check the path, which is relative to this file: each skill is a folder with a `SKILL.md`"
-                self._report("SW275", f"there is no `{folders.MANIFEST}` in or below `{name}`", place, fix)
+                self._report("SW275", f"no `{folders.MANIFEST}` found in or below `{name}`", place, fix)
             for root, listed in groups.items():
                 skill = self._read_skill(folder, root, listed, place, (seen_paths, read))
                 if skill is not None:
@@ -346,7 +345,6 @@ class _Loader:
         return Skill(path, place, described, files) if isinstance(described.value, dict) else None
 
     def _read_skill_file(self, path: str, place: Place, seen_paths: dict[str, str]) -> File | None:
-        """Read a skill's file or report a problem and return None."""
         try:
             path.encode()  # its URI is UTF-8
         except UnicodeEncodeError:
@@ -360,13 +358,12 @@ class _Loader:
         return self._read_file(path, place)
 
     def _find_near(self, path: str) -> str | None:
-        """Return the manifest in the same folder whose name is close to a misspelled path, if any."""
+        """Return a manifest in the same folder with a similar name, if any."""
         folder = posixpath.dirname(path) or "."
         files = [*self._reader.glob(folder, "*.yaml"), *self._reader.glob(folder, "*.yml")]
         return find_nearest(path, files)
 
     def _read_file(self, path: str, place: Place) -> File | None:
-        """Read a file for the package or report a problem and return None."""
         try:
             data = self._reader.read(path)
         except OSError as error:
@@ -375,7 +372,7 @@ class _Loader:
         return File(posixpath.relpath(path, posixpath.dirname(self.entry) or "."), data)
 
     def _check_portable(self, name: str, path: str, seen_paths: dict[str, str], at: Place) -> None:
-        """Report a file name that is invalid on some system, or that clashes with an earlier one there.
+        """Report a file name that is invalid on some operating system, or that collides with an earlier one.
 
         Args:
             name: The path as written.
@@ -412,10 +409,9 @@ class _Loader:
         )
 
     def _expand_pattern(self, base: str, pattern: str, at: Place) -> list[str]:
-        """Return the paths that an `include` entry matches."""
         if not pattern or _NOT_PATH.search(pattern):
             self._report(
-                "SW012", "this is not a path", at, "write a path relative to this file, such as `tools/*.yaml`"
+                "SW012", "expected a file path", at, "write a path relative to this file, such as `tools/*.yaml`"
             )
             return []
         path = None if _SCHEME.match(pattern) else self._resolve_path(base, pattern)
@@ -436,7 +432,6 @@ class _Loader:
         return targets
 
     def _resolve_name(self, base: str, name: str, place: Place, kind: str) -> str | None:
-        """Resolve a name relative to the file `base`. Report a name outside the manifest's directory."""
         is_path = not _SCHEME.match(name) and not _NOT_PATH.search(name)
         path = self._resolve_path(base, paths.use_slashes(name)) if is_path else None
         if path is None:
@@ -444,15 +439,16 @@ class _Loader:
         return path
 
     def _resolve_path(self, base: str, relative: str) -> str | None:
-        """Resolve a path relative to the file `base` or return None if it is outside the manifest's directory."""
         return paths.resolve(posixpath.dirname(self.entry), base, relative)
 
     def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
-        """Read a file, once. Return None on failure. With `lenient`, ignore missing files."""
+        """Read a file unless it was read before. Report a failure and return None. With `lenient`, ignore missing
+        files.
+        """
         if path in self.documents or path in self._unreadable:
             return self.documents.get(path)
         try:
-            path.encode()  # the name appears in output
+            path.encode()  # diagnostics and file headers contain the name
             if not self._check_link(path, path, at):
                 self._unreadable.add(path)
                 return None
@@ -482,13 +478,13 @@ class _Loader:
 def read_document(
     path: str, data: bytes, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str | None = None
 ) -> tuple[Document, list[Diagnostic]]:
-    """Parse a file and return it with its problems.
+    """Parse a file. Return the document and the diagnostics.
 
     Args:
-        path: Its path, as the user wrote it.
-        data: Its bytes.
-        parse: Parses text; returns its value and problems.
-        wanted: The expected kind of file, if not a manifest.
+        path: The file's path, as the user wrote it.
+        data: The file's contents.
+        parse: Parses text and returns the value and the problems.
+        wanted: The expected kind of file in messages, if not a manifest.
     """
     text, problem = _decode(data, wanted or "a manifest in YAML or JSON")
     value, problems = (None, [problem]) if problem else parse(text)
@@ -508,7 +504,7 @@ def _is_json(path: str) -> bool:
 
 
 def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
-    """Decode a file. On a problem, still return text for display."""
+    """Decode a file. If it is not valid UTF-8 text, return the problem and text in which it can be shown."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -528,7 +524,7 @@ def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
 
 
 def report_unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
-    """Return a diagnostic for an unreadable file. `at` is the location of its name."""
+    """Return a diagnostic for an unreadable file. `at` is the location of the reference to it."""
     if _URL.match(path):
         return Diagnostic("SW001", f"`{path}` is not a file", at, "download it and list the file: URLs are not fetched")
     if isinstance(error, FileNotFoundError):
@@ -550,7 +546,7 @@ def _unwrap(value: Json) -> tuple[Json, Pointer]:
 
 
 def _find_kind(document: Document) -> Kind:
-    """Return the kind of an included file: a saved list, unless it uses manifest features.
+    """Return whether an included file is a saved list or a fragment. A fragment uses manifest features.
 
     Manifest features are `stubwright` keys and references to shared schemas. In JSON files, which may contain a
     server's own `#/schemas/`, only references to other files count.
@@ -573,7 +569,6 @@ def _lists_tools(value: Json) -> bool:
 
 
 def _list_includes(document: Document) -> Iterator[tuple[Place, str, str]]:
-    """Yield the location, pattern and prefix of each valid `include` entry."""
     listed = document.value.get("include") if isinstance(document.value, dict) else None
     for index, item in enumerate(listed if isinstance(listed, list) else ()):
         place = Place(document.path, ("include", index))
@@ -585,7 +580,6 @@ def _list_includes(document: Document) -> Iterator[tuple[Place, str, str]]:
 
 
 def _list_attached(document: Document) -> Iterator[tuple[Place, str]]:
-    """Yield the valid `file` values in resources and prompt messages."""
     for pointer, entry in locations.list_items(document.value, ("resources",)):
         yield from _list_file(document, entry, (*pointer, "stubwright"), "stubwright")
     for pointer, entry in locations.list_items(document.value, ("prompts",)):
@@ -595,7 +589,6 @@ def _list_attached(document: Document) -> Iterator[tuple[Place, str]]:
 
 
 def _list_skill_folders(document: Document) -> Iterator[tuple[Place, str]]:
-    """Yield the valid entries in `skills`, with their locations."""
     listed = document.value.get("skills") if isinstance(document.value, dict) else None
     for index, name in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(name, str) and name:
@@ -610,9 +603,9 @@ def _list_file(document: Document, holder: Json, pointer: Pointer, key: str) -> 
 
 
 def _list_file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
-    """Yield each file reference in a document's schemas: its location, its text, and whether its file may be missing.
+    """Yield each file reference in a document's schemas: the location, the text, and whether the file can be missing.
 
-    A file may be missing if a schema around the reference has an `$id`, because the reference may be relative to it.
+    A file can be missing if an enclosing schema has an `$id`, because the reference might be relative to the `$id`.
     """
     if not _FILE_REFERENCE.search(document.text):
         return

@@ -95,7 +95,7 @@ def check_version(value: Mapping[str, Json], file: str) -> Diagnostic | None:
 
 
 def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:
-    """Yield the structural errors in an overlaid API. `place` is its entry."""
+    """Yield the structural errors in an API after overlays. `place` is the API's entry in the manifest."""
     grammar = _make_part_grammar("api")
     for error in grammar.validator.iter_errors(settings):
         yield from _explain(error, settings, place, grammar)
@@ -110,7 +110,7 @@ class _Grammar:
 
 @cache
 def _make_part_grammar(name: str) -> _Grammar:
-    """Return a grammar for one definition in the manifest schema."""
+    """Return a grammar that accepts one definition in `$defs` of the manifest schema."""
     from jsonschema_rs import Draft202012Validator
 
     definitions = load_manifest_schema()["$defs"]
@@ -139,7 +139,6 @@ def _make_grammar(role: Role) -> _Grammar:
 
 
 def _explain(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
-    """Convert a validator error to diagnostics."""
     steps, here = locate(error, value)
     at = Place(root.file, (*root.pointer, *steps))
     schema, title = _find_rule(error.schema_path, grammar.schema)
@@ -179,7 +178,7 @@ def _explain(error: ValidationError, value: Json, root: Place, grammar: _Grammar
 
 
 def _find_rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[str, Json], str]:
-    """Return the schema that contains the keyword at the end of `path`, and the nearest enclosing title."""
+    """Return the schema that contains the keyword at `path`, and the nearest enclosing title."""
     here: Json = schema
     title = schema["title"]
     for step in path[:-1]:
@@ -223,7 +222,7 @@ def _report_unknown(key: str, at: Place, schema: Mapping[str, Json], title: str,
 
 
 def _name_mapping(schema: Mapping[str, Json], title: str, at: Place) -> str:
-    """Return a mapping's name for messages: its key if other types are also allowed, otherwise its title."""
+    """Return a mapping's name for messages: its key if it can have other types, otherwise the schema's title."""
     key = at.pointer[-1] if at.pointer else None
     return f"`{key}`" if isinstance(schema.get("type"), list) and isinstance(key, str) else title
 
@@ -236,7 +235,6 @@ def _report_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _G
 
 
 def _advise_on_type(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], grammar: _Grammar) -> str:
-    """Suggest how to write a value of one of `types` instead of `value`."""
     if value is None and at.pointer:
         return "remove the key, or add a value"
     if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
@@ -256,7 +254,6 @@ def _advise_on_type(value: Json, at: Place, types: list[str], schema: Mapping[st
 
 
 def _advise_on_list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
-    """Suggest how to write a list instead of a mapping."""
     items = _resolve(schema["items"], grammar)
     first = next(iter(items.get("required", ())), None)
     return (
@@ -290,7 +287,6 @@ def _describe_bounds(schema: Mapping[str, Json]) -> str:
 
 
 def _make_help(schema: Mapping[str, Json]) -> str:
-    """Format a schema's description as a `help:`."""
     description: str = schema["description"]
     return description[0].lower() + description[1:].rstrip(".")
 
@@ -300,7 +296,7 @@ def _make_example_help(schema: Mapping[str, Json]) -> str | None:
 
 
 def _format_example(schema: Mapping[str, Json]) -> str:
-    """Format a schema's first example as the end of a sentence. Empty for mappings."""
+    """Format a schema's first example as the end of a sentence. Return an empty string for mappings."""
     first = next(iter(schema.get("examples") or [schema.get("default")]))
     example = json.dumps(first) if isinstance(first, list) else first
     return f", such as `{example}`" if example and not isinstance(example, (bool, dict)) else ""
@@ -315,7 +311,7 @@ def _resolve(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Json
 def _find_undefined(
     value: Json, schema: Mapping[str, Json], grammar: _Grammar
 ) -> Iterator[tuple[Pointer, Mapping[str, Json]]]:
-    """Yield unknown keys in MCP objects, which allow any key, with each object's schema."""
+    """Yield keys that MCP does not define, in objects that allow any key, with each object's schema."""
     schema = _resolve(schema, grammar)
     if isinstance(value, list):
         items = schema.get("items")
@@ -348,7 +344,7 @@ def _report_undefined(at: Place, schema: Mapping[str, Json], grammar: _Grammar) 
 
 
 def _describe_fate(key: str, at: Place) -> str:
-    """Return advice about an unknown key, depending on whether it is sent. In `server`, only MCP's keys are."""
+    """Explain what happens to an unknown key: it is sent unchanged, except in `server`."""
     if at.pointer[:1] == ("server",):
         return f"it is not sent: remove it, or rename it to `x-{key}` if it is your own note"
     return "it is sent to clients unchanged"

@@ -31,7 +31,6 @@ def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> I
     """Yield the errors in a bundle's JSON Schemas, even in structurally invalid files.
 
     Args:
-        bundle: The bundle.
         clean: The locations of tools whose schemas are known to be valid.
     """
     for path, document in bundle.documents.items():
@@ -43,10 +42,9 @@ def validate_schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> I
 
 
 def validate_patched(resolved: ResolvedBundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """Yield the errors in overlaid APIs and tools' JSON Schemas.
+    """Yield the errors in APIs, and in tools' JSON Schemas, after overlays are applied.
 
     Args:
-        resolved: The resolved bundle.
         clean: The locations of tools whose schemas are known to be valid.
     """
     for api in resolved.apis:

@@ -57,7 +57,7 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _prefix(tool: Declaration) -> str:
-    """Return the prefix of a tool's aliases. Overlays also omit it from tool names."""
+    """Return the prefix of a tool's aliases. In an overlay, aliases and tool names both omit the overlay's prefix."""
     match tool.place_of("aliases").pointer:
         case ("overlay", "tools", name, *_):
             return tool.name.removesuffix(str(name))
@@ -109,7 +109,7 @@ def _check_arguments(
 
 
 def _precedence(version: str) -> tuple[object, ...] | None:
-    """Return a sort key for a semantic version (semver.org 2.0.0, item 11), or None if `text` is not one."""
+    """Return a sort key for a version (semver.org 2.0.0, item 11), or None if it is not a semantic version."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return None

@@ -18,7 +18,6 @@ def check(manifest: ir.Manifest, file: str, part: Container[str]) -> Iterator[Di
     """Yield a diagnostic for each exceeded budget.
 
     Args:
-        manifest: The manifest.
         file: The path of the entry file.
         part: Names of the tools to check.
     """

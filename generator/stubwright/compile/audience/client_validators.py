@@ -126,7 +126,7 @@ def check_divided_objects(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _find_extension(schema: Mapping[str, Json], dialect: Dialect) -> str | None:
-    """Return the keyword next to `properties` that adds properties to the same object, if any."""
+    """Return a keyword next to `properties` that adds properties to the same object, if any."""
     if "$ref" in schema and not dialect.reference_hides_siblings:
         return "$ref"
     parts = schema.get("allOf")
@@ -137,16 +137,16 @@ def _find_extension(schema: Mapping[str, Json], dialect: Dialect) -> str | None:
 
 
 def _find_rejected_multiple(step: float) -> float | None:
-    """Return the first multiple of a step that binary division does not recognize, or None if none fails."""
+    """Return the first multiple of a step that binary division does not recognize, or None if it recognizes all."""
     exact = Decimal(repr(step))
     multiples = (float(exact * count) for count in range(1, _MULTIPLES))
     return next((multiple for multiple in multiples if not (multiple / step).is_integer()), None)
 
 
 def _collect_schemas(resolved: ResolvedBundle, field: str, *, is_bundled: bool = False) -> dict[Place, Outline]:
-    """Return all tools' schemas in one field, and the shared schemas they reference; empty if there is no server.
+    """Return all tools' schemas in one field, and the shared schemas that they reference.
 
-    With `is_bundled`, omit schemas that are sent without references.
+    Return nothing if the manifest emits no server. With `is_bundled`, omit schemas that are sent without references.
     """
     if not resolved.serves:
         return {}
@@ -157,7 +157,6 @@ def _collect_schemas(resolved: ResolvedBundle, field: str, *, is_bundled: bool =
 
 
 def _find_python_error(pattern: str) -> str | None:
-    """Return the error from Python's `re` for a pattern, if any."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

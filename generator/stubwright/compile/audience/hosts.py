@@ -47,14 +47,13 @@ def check(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             place = resource.place / "mimeType" if mime_type is not None else resource.place / resource.section.key
             yield Diagnostic(
                 "SW274",
-                f"`{resource.key}` {has}, and hosts only show pages of MCP Apps",
+                f"`{resource.key}` {has}, and hosts only show MCP Apps pages",
                 place,
                 f"write `mimeType: {vocabulary.PAGE_MIME}`",
             )
 
 
 def _check_metadata(declared: Declaration, kind: metadata.Kind) -> Iterator[Diagnostic]:
-    """Check the keys and values in the `_meta` of a tool or resource."""
     import jsonschema_rs
 
     known = metadata.load_keys(kind)
@@ -72,7 +71,6 @@ def _check_metadata(declared: Declaration, kind: metadata.Kind) -> Iterator[Diag
 
 
 def _may_match(template: str, uri: str) -> bool:
-    """Return whether a URI template can expand to `uri`."""
     first, *rest = re.split(r"\{[^}]*\}", template)
     if not rest:
         return uri == first
@@ -86,7 +84,6 @@ def _may_match(template: str, uri: str) -> bool:
 
 
 def _list_pages(tool: Declaration) -> Iterator[tuple[str, Place]]:
-    """Yield the URIs of a tool's pages, with their locations."""
     meta = _get_metadata(tool)
     place = tool.place / "_meta"
     ui = meta.get("ui")

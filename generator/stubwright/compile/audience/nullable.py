@@ -31,9 +31,9 @@ def split_types(wire: Json, dialect: Dialect, place: Place, kept: Iterable[Point
 
     Args:
         wire: The schema to rewrite.
-        dialect: Its dialect.
-        place: Its location.
-        kept: Pointers that must stay valid.
+        dialect: The schema's dialect.
+        place: The schema's location in the source.
+        kept: Pointers into the schema that must stay valid.
     """
     targets = (
         reference.target.pointer
@@ -60,7 +60,6 @@ def _split_nested(schema: Json, dialect: Dialect, fixed: Container[Pointer], poi
 
 
 def _split(schema: Mapping[str, Json], types: list[Json], *, can_move: bool) -> dict[str, Json]:
-    """Return a schema with one `anyOf` alternative per type."""
     if len(types) == 1:
         return {**schema, "type": types[0]}
     branches: list[dict[str, Json]] = [{"type": kind} for kind in types]

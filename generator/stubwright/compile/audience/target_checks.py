@@ -35,7 +35,6 @@ def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequen
     """Return a diagnostic for each definition that one of the manifest's targets rejects.
 
     Args:
-        manifest: The manifest.
         file: The path of the entry file.
         part: Names of the tools to check.
         chosen: Targets that replace the manifest's own.
@@ -84,7 +83,7 @@ def _report_unknown(name: str, manifest: ir.Manifest, file: str) -> Diagnostic:
 
 
 def describe(finding: Finding) -> str:
-    """Describe a finding in a sentence."""
+    """Describe a finding in a clause: the part, the number of further occurrences, and the effect."""
     subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"
     others = f", and in {finding.others} more {'place' if finding.others == 1 else 'places'}" if finding.others else ""
     return f"{subject}{others}, which {_describe_effect(finding)}"
@@ -110,9 +109,8 @@ def place(finding: Finding, file: str, tools: Mapping[str, ir.Tool], shared: Map
     """Return the source location of a finding.
 
     Args:
-        finding: The finding.
         file: The entry file, for findings about all tools.
-        tools: The tools, keyed by name.
+        tools: The manifest's tools, keyed by name.
         shared: The locations of shared schemas by name.
     """
     if finding.tool is None:

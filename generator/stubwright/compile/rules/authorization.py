@@ -109,7 +109,6 @@ def check_spelling(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _list_granted(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
-    """Yield each scope in `auth`, with its location."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
     yield from _list_places(auth.get("requiredScopes"), at / "requiredScopes")
@@ -119,7 +118,6 @@ def _list_granted(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
 
 
 def _list_required(resolved: ResolvedBundle) -> Iterator[tuple[str, Place]]:
-    """Yield each scope in a policy, with its location."""
     policy = resolved.entry.get("policy") or {}
     yield from _list_places(policy.get("scopes"), Place(resolved.bundle.entry, ("policy", "scopes")))
     for declared in resolved.declared:
@@ -143,7 +141,7 @@ def check_limits(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         more = f" and {len(free) - _NAMED:,} more" if len(free) > _NAMED else ""
         yield Diagnostic(
             "SW339",
-            f"there is no rate limit on {names}{more}",
+            f"no rate limit applies to {names}{more}",
             Place(resolved.bundle.entry, ("auth",)).point_at_key(),
             "write `policy: {rateLimit: 60/minute}` for all tools or for each one, or `lint: {ignore: [SW339]}` if a "
             "gateway in front of the server limits calls",
@@ -216,7 +214,7 @@ def check_bound_in_all(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_reach(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that tools declare bound arguments only in their own `properties`; elsewhere, callers could set them."""
+    """Check that tools declare bound arguments only in their own `properties`. Elsewhere, callers could set them."""
     bindings = _get_bindings(resolved)
     if not bindings:
         return
@@ -260,7 +258,6 @@ def _advise_unbinding(name: str) -> str:
 
 
 def _contains_name(part: Json, name: str) -> bool:
-    """Return whether a name occurs in a schema as a key or value."""
     if isinstance(part, dict):
         return any(key == name or _contains_name(value, name) for key, value in part.items())
     return any(_contains_name(each, name) for each in part) if isinstance(part, list) else part == name
@@ -271,13 +268,13 @@ def _needs_scopes(extension: Json) -> bool:
 
 
 def _find_resource_problem(resource: str) -> str | None:
-    """Return the problem with this server's URL (RFC 9728, section 1.2), if any."""
+    """Describe the problem with this server's URL (RFC 9728, section 1.2), if any."""
     fragment = "has a fragment, which resource identifiers do not allow" if "#" in resource else None
     return _find_userinfo(urlsplit(resource)) or fragment
 
 
 def _find_issuer_problem(text: str, *, is_issuer: bool) -> str | None:
-    """Return the problem with the URL of an issuer or its keys, if any."""
+    """Describe the problem with the URL of an issuer or of the issuer's keys, if any."""
     if not _is_url(text):
         return "is not a URL"
     parts = urlsplit(text)

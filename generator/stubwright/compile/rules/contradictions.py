@@ -61,7 +61,6 @@ def check_bounds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 def _check_required_name(
     outline: Outline, pointer: Pointer, schema: dict[str, Json], index: int, *, serves: bool
 ) -> Iterator[Diagnostic]:
-    """Check the undeclared property at `index` of `required`."""
     name = schema["required"][index]
     properties = schema.get("properties") or {}
     if _is_hidden(outline, schema) or not _NEGATING.isdisjoint(pointer) or _matches_pattern(name, schema):
@@ -82,7 +81,6 @@ def _check_required_name(
 
 
 def _matches_pattern(name: str, schema: dict[str, Json]) -> bool:
-    """Return whether a key of `patternProperties` could match `name`."""
     try:
         return any(re.search(text, name) for text in schema.get("patternProperties") or ())
     except re.error:
@@ -90,7 +88,6 @@ def _matches_pattern(name: str, schema: dict[str, Json]) -> bool:
 
 
 def _is_declared_above(outline: Outline, pointer: Pointer, name: str) -> bool:
-    """Return whether an enclosing schema of the same value declares the property."""
     return any(name in (outline.schemas[above].get("properties") or ()) for above in outline.find_folded(pointer))
 
 

@@ -99,7 +99,6 @@ def _check_field(field: Json, place: Place) -> Iterator[Diagnostic]:
 
 
 def _check_single_choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
-    """Check that a single choice lists strings, optionally with titles."""
     if "oneOf" in field:
         yield from _check_options(field["oneOf"], place / "oneOf")
         if "enum" in field:
@@ -133,7 +132,6 @@ def _advise_on_name(name: str, known: list[str]) -> str:
 
 
 def _check_multiple_choice(items: Json, place: Place) -> Iterator[Diagnostic]:
-    """Check that an array field is a multiple choice."""
     if isinstance(items, dict) and items.get("type") == "string" and isinstance(items.get("enum"), list):
         yield from _check_values(items["enum"], place / "enum")
         return

@@ -34,7 +34,7 @@ def check_kinds(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             elif schema[HANDLE] not in declared:
                 yield Diagnostic(
                     "SW252",
-                    f"there is no handle `{schema[HANDLE]}`",
+                    f"the handle `{schema[HANDLE]}` is not declared",
                     outline.locate(pointer) / HANDLE,
                     (did_you_mean(schema[HANDLE], declared, "handles") if declared else "declare it under `handles`"),
                 )
@@ -67,7 +67,6 @@ def check_places(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _check_tool(tool: Declaration, resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check the marked IDs in a tool's schemas."""
     bound = tool.extension.get("bind") or {}
     for field, outline in resolved.list_schemas(tool):
         for each, pointer in _list_marks(outline, resolved):
@@ -123,12 +122,10 @@ def _list_kinds(resolved: ResolvedBundle) -> Iterator[tuple[Place, str, Mapping[
 
 
 def _list_marks(root: Outline, resolved: ResolvedBundle) -> Iterator[tuple[Outline, Pointer]]:
-    """Yield the marked IDs in a schema and in the schemas that it references."""
     for each in resolved.find_closure(root):
         yield from ((each, pointer) for pointer, schema in each.find_having(HANDLE) if isinstance(schema[HANDLE], str))
 
 
 def _is_string(document: Document, pointer: Pointer) -> bool:
-    """Return whether a schema describes a string, possibly nullable."""
     kinds = {each.type if isinstance(each, AnyScalar | Const) else "" for each in document.shape(Leaf("", pointer))}
     return "string" in kinds and kinds <= {"string", "null"}

@@ -148,7 +148,6 @@ def _is_personal(words: list[str], schema: dict[str, Any]) -> bool:
 
 
 def _list_mirrored(resolved: ResolvedBundle) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
-    """Yield each schema in an `inputSchema` that has the keyword."""
     for field, outline in _list_outlines(resolved):
         if field == "inputSchema":
             yield from _list_marked(outline)

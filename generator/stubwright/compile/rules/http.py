@@ -117,7 +117,7 @@ def check_declared(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             near = find_nearest(http["api"], known)
             yield Diagnostic(
                 "SW261",
-                f"there is no API `{http['api']}`",
+                f"the API `{http['api']}` is not declared",
                 tool.place_of("http", "api"),
                 suggest(http["api"], near) if near else "declare it under `apis`",
             )
@@ -172,7 +172,7 @@ def check_arguments(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_securities(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each call's credentials are declared by its API."""
+    """Check that each call's API declares the call's credentials."""
     known = {name: api for _, name, api in _list_apis(resolved)}
     for tool, http in list_calls(resolved):
         if "api" not in http or http["api"] in known:
@@ -188,7 +188,7 @@ def check_parts(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             if key in http and method in _BODILESS:
                 yield Diagnostic(
                     "SW264",
-                    f"a {method} has no body",
+                    f"a {method} request cannot have a body",
                     tool.place_of("http", key).point_at_key(),
                     "use another `method`, or move the arguments to `query`",
                 )
@@ -212,7 +212,7 @@ def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 yield from _check_header_name(settings["name"], place / "auth" / scheme / "name", filled=True)
         for name, value in (api.get("headers") or {}).items():
             if name.lower() in _RESERVED_HEADERS:
-                message = f"`{name}` cannot be the same for all calls"
+                message = f"an API cannot set the header `{name}`"
                 yield Diagnostic(
                     "SW265", message, (place / "headers" / name).point_at_key(), _RESERVED_HEADERS[name.lower()]
                 )
@@ -235,7 +235,7 @@ def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_bound_by_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that each argument bound by an API exists in one of its tools."""
+    """Check that each argument that an API binds exists in some tool of the API."""
     for api in resolved.apis:
         known = {
             name: None
@@ -252,7 +252,6 @@ def check_bound_by_apis(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _check_idempotency_header(tool: Declaration, http: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """Check the idempotency key header."""
     name, place = http["idempotencyHeader"], tool.place_of("http", "idempotencyHeader")
     yield from _check_header_name(name, place, filled=True)
     if name.lower() in {each.lower() for each in http.get("headers") or ()}:
@@ -335,14 +334,13 @@ def _check_base_url(place: Place, name: str, api: Mapping[str, Json]) -> Iterato
 
 
 def _check_certificate(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """Check that APIs with a client certificate use HTTPS."""
     if "clientCertificate" in api and str(api.get("baseUrl", "https:")).partition(":")[0].lower() != "https":
         message = f"`{name}` has a client certificate, which only works over HTTPS"
         yield Diagnostic("SW262", message, place / "baseUrl", "write `https://`, or remove `clientCertificate`")
 
 
 def _check_variables(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """Check that a base URL contains each of its variables, and that their defaults are valid."""
+    """Check that a base URL contains each declared variable, and that the variables' defaults are valid."""
     inside = find_holes(url)
     for name, variable in variables.items():
         at = place / "variables" / name
@@ -375,9 +373,9 @@ def _check_security(
                 where = "`auth` of the API" if name is None else f"`auth` of `{name}`"
                 yield Diagnostic(
                     "SW263",
-                    f"{where} has no `{scheme}`",
+                    f"{where} does not declare `{scheme}`",
                     place / index / inner,
-                    _suggest_nearest(scheme, known) or "declare it there",
+                    _suggest_nearest(scheme, known) or "declare the scheme there",
                 )
 
 

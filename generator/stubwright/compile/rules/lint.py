@@ -22,7 +22,7 @@ def check_codes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             if code not in CODES:
                 yield Diagnostic(
                     "SW381",
-                    f"there is no code `{code}`",
+                    f"`{code}` is not a diagnostic code",
                     place / index,
                     "write a code as `stubwright check` prints it, such as `SW312`",
                 )
@@ -31,7 +31,7 @@ def check_codes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                     "SW380",
                     f"`{code}` is an error, and errors cannot be ignored",
                     place / index,
-                    "remove it from the list",
+                    "remove the code from the list",
                 )
 
 
@@ -50,7 +50,7 @@ def suppress(resolved: ResolvedBundle, diagnostics: Iterable[Diagnostic]) -> lis
 
 
 def _lists(resolved: ResolvedBundle) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
-    """Yield each list of ignored codes with its location and its scope, which is None for the whole manifest."""
+    """Yield each list of ignored codes with the list's location and scope. The scope is None for the whole manifest."""
     for path, manifest in list_manifests(resolved.bundle):
         if codes := _get_codes(manifest):
             everywhere = path == resolved.bundle.entry

@@ -131,7 +131,7 @@ def check_unique_classes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
                 "SW212",
                 f"the class of the shared schema `{key.name}` would be `{name}`, which {problem}",
                 outline.place.point_at_key(),
-                "give the schema another name under `schemas`",
+                "rename the schema under `schemas`",
             )
 
 
@@ -149,10 +149,10 @@ def _check_id_types(resolved: ResolvedBundle, taken: Mapping[str, str]) -> Itera
                 problem = f"is the ID type of `{other.pointer[-1]}` at {_format_place(resolved, other)}"
             if problem:
                 message = f"the ID type of the handle `{kind}` would be `{name}`, which {problem}"
-                yield Diagnostic("SW212", message, place, "give the handle another name")
+                yield Diagnostic("SW212", message, place, "rename the handle")
             if kind.startswith("_"):
                 message = f"the handle `{kind}` starts with an underscore, which is reserved"
-                yield Diagnostic("SW213", message, place, "give the handle another name")
+                yield Diagnostic("SW213", message, place, "rename the handle")
 
 
 def check_python_names(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
@@ -222,7 +222,7 @@ def check_writable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
     shared = [
         (naming.name_shared(key.name).module, outline.place.point_at_key()) for key, outline in resolved.shared.items()
     ]
-    named += [(f"{module}.py", place, "give the schema another name under `schemas`") for module, place in shared]
+    named += [(f"{module}.py", place, "rename the schema under `schemas`") for module, place in shared]
     for name, place, help_ in named:
         if (length := len(name.encode())) > _LONGEST:
             message = (

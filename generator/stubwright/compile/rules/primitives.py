@@ -73,7 +73,7 @@ def check_completions(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
             if offers.resolves(resolved, place) and not offers.find_values(resolved, place):
                 message = f"`{offer['$ref']}` has no `enum` with strings, so `{name}` has no completions"
                 yield Diagnostic(
-                    "SW272", message, place / "$ref", "give the schema an `enum`, or write the values here"
+                    "SW272", message, place / "$ref", "add an `enum` to the schema, or write the values here"
                 )
         for name in primitive.extension.get("complete") or {}:
             if known is not None and name not in known:
@@ -172,7 +172,6 @@ def _list_arguments(prompt: Declaration) -> tuple[str, ...]:
 
 
 def _list_variables(template: Declaration) -> tuple[str, ...] | None:
-    """Return a template's variable names, or None if the template is invalid."""
     try:
         return tuple(variable.name for variable in UriTemplate.parse(template.key).variables)
     except TemplateError:
@@ -183,4 +182,4 @@ def _advise(name: str, known: tuple[str, ...]) -> str:
     if near := find_nearest(name, known):
         return suggest(name, near)
     listed = ", ".join(f"`{name}`" for name in known)
-    return f"its arguments are {listed}" if known else "it has no arguments: add it to `arguments`"
+    return f"its arguments are {listed}" if known else "declare it under `arguments`, which is empty"

@@ -75,7 +75,7 @@ def check_headers(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_large(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that a tool whose result can be truncated does not promise structured output."""
+    """Check that tools with truncated results (`large`) do not promise structured output."""
     apis = {api.name: api.settings for api in resolved.apis}
     for tool, http in list_calls(resolved):
         output = http.get("output", apis.get(http.get("api", ""), {}).get("output", "strict"))

@@ -44,7 +44,7 @@ def check_asked_before(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_exchanged(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that no task exchanges its caller's token, which is not stored.
+    """Check that no task exchanges the caller's token, since tasks do not store it.
 
     Without `auth`, all callers are local, with tokens in environment variables. SW336 reports the rest.
     """
@@ -66,7 +66,7 @@ def check_exchanged(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 def _always_needs(schemes: Container[str], security: Sequence[Sequence[str]]) -> bool:
     """Return whether every alternative that the server can choose includes one of `schemes`.
 
-    The server chooses the first alternative whose variables are set. A token exchange does not use variables.
+    The server chooses the first alternative for which all variables are set. A token exchange requires no variables.
     """
     for alternative in security:
         if not any(scheme in schemes for scheme in alternative):

@@ -29,12 +29,12 @@ def check_overlays(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
         if name not in names:
             fix = did_you_mean(name, names, "tools")
-            yield Diagnostic("SW250", f"there is no tool `{name}` to overlay", place.point_at_key(), fix)
+            yield Diagnostic("SW250", f"cannot overlay the unknown tool `{name}`", place.point_at_key(), fix)
     known = [api.name for api in resolved.apis]
     for place, name, _ in list_patches(resolved.bundle):
         if name not in known:
             fix = did_you_mean(name, known, "APIs")
-            yield Diagnostic("SW250", f"there is no API `{name}` to overlay", place.point_at_key(), fix)
+            yield Diagnostic("SW250", f"cannot overlay the unknown API `{name}`", place.point_at_key(), fix)
 
 
 def check_deprecations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
@@ -48,7 +48,7 @@ def check_deprecations(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
         if other == tool.name:
             message = f"`{tool.name}` cannot replace itself"
         elif other not in names:
-            message = f"there is no tool `{use}` to use instead of `{tool.name}`"
+            message = f"`{tool.name}` refers to the unknown tool `{use}`"
         else:
             continue
         others = [name for name in names if name != tool.name]
@@ -96,7 +96,6 @@ def _find_page_problems(tool: Declaration) -> Iterator[tuple[Place, str, str]]:
 
 
 def _is_array(schema: Json) -> bool:
-    """Return whether a schema describes an array with one schema for all items."""
     if not isinstance(schema, dict) or schema.get("type") != "array":
         return False
     return "prefixItems" not in schema and not isinstance(schema.get("items"), list)
@@ -299,7 +298,6 @@ _MAX_NAMED: Final = 5
 
 
 def _lacks_idempotency(tool: Declaration) -> bool:
-    """Return whether a tool writes without declaring the effect of repeated calls."""
     hints = tool.wire.get("annotations")
     hints = hints if isinstance(hints, dict) else {}
     if hints.get("readOnlyHint") is True or "idempotentHint" in hints:
@@ -311,12 +309,11 @@ def _lacks_idempotency(tool: Declaration) -> bool:
 
 
 def _get_method(tool: Declaration) -> str:
-    """Return the HTTP method of a tool, or an empty string for handlers."""
     return str((tool.extension.get("http") or {}).get("method", "")).upper()
 
 
 def _find_change(tool: Declaration) -> str | None:
-    """Return evidence that a tool writes, if any."""
+    """Return evidence that a tool changes something, as a clause, or None."""
     method = _get_method(tool)
     if method in _CHANGING:
         return f"is a {method}"
@@ -345,7 +342,7 @@ def check_web_resources(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_icons(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that icons have `https:` or `data:` URIs. Clients must reject others (MCP 2025-11-25, "Icons")."""
+    """Check that icons have `https:` or `data:` URIs. Clients must reject other URIs (MCP 2025-11-25, "Icons")."""
     bundle = resolved.bundle
     holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):

@@ -1,6 +1,7 @@
 """Rules about values in a manifest: patterns, defaults, examples and constants.
 
-They use the generated server's validator and its messages. Schemas that the validator rejects are a separate error.
+They use the generated server's validator and its messages. Only `check_compilable` reports schemas that the validator
+rejects.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def check_patterns(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def check_compilable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
-    """Check that the validator accepts each schema. Catches what no other rule finds, such as lone surrogates.
+    """Check that the validator accepts each schema. This finds faults that no other rule does, such as lone surrogates.
 
     Each shared schema is checked only once, since a schema that references it would fail the same way.
     """
@@ -234,7 +235,7 @@ def check_satisfiable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _get_bound(tool: Declaration, schema: Json) -> Mapping[str, Json]:
-    """Return a tool's bindings for existing arguments."""
+    """Return the tool's bindings for arguments in the `properties` of `schema`."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     bound: Mapping[str, Json] = tool.extension.get("bind") or {}
     return {name: binding for name, binding in bound.items() if isinstance(properties, dict) and name in properties}
@@ -255,8 +256,6 @@ def check_exact_examples(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 @dataclass(frozen=True, slots=True)
 class _Checker:
-    """Validates values against one schema."""
-
     validator: Validator
 
     @classmethod
@@ -280,7 +279,9 @@ class _Checker:
 
 
 def _list_values(resolved: ResolvedBundle, keyword: str) -> Iterator[tuple[Place, str, Json, _Checker]]:
-    """Yield each value of `keyword`: its location, the schema's name in messages, the value and its checker."""
+    """Yield each value of `keyword`: the location, the schema's name in messages, the value, and a checker for the
+    schema.
+    """
     invalid = _find_invalid(resolved)
     for outline in resolved.list_outlines():
         carriers = outline.find_having(keyword)
@@ -304,7 +305,7 @@ def _list_values(resolved: ResolvedBundle, keyword: str) -> Iterator[tuple[Place
 
 
 def _select_part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
-    """Return a schema for the part of `root` at `pointer`. It includes `root`, since references may point into it."""
+    """Return a schema for the part of `root` at `pointer`. It includes `root`, since references can point anywhere."""
     # `root` moves to the definitions; its `$id` keeps `#/…` relative to it
     keyword = name_id_keyword(outline.dialect)
     identifier = root[keyword].rstrip("#") if outline.identified else _ROOT
@@ -316,7 +317,6 @@ def _select_part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -
 
 
 def _compile(schema: Mapping[str, Json], meaning: Formats = "annotate") -> Validator | str:
-    """Return a validator for a schema, or the reason why the schema is invalid."""
     from stubwright_runtime.schema.validation import Validator
 
     try:
@@ -330,13 +330,13 @@ def _has_long_pattern(outline: Outline) -> bool:
 
 
 def _isolate(outline: Outline) -> Json:
-    """Point references to shared schemas at the schema itself."""
+    """Replace references to shared schemas with references to the schema itself, so that only its own faults count."""
     places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, SharedSchema)]
     return edit(outline.schema, dict.fromkeys(places, "#"))
 
 
 def _find_invalid(resolved: ResolvedBundle) -> frozenset[Place]:
-    """Return the schemas that the validator would reject and other rules already report."""
+    """Return the schemas that other rules report, and that the validator would also reject."""
     return frozenset(
         outline.place
         for outline in resolved.list_outlines()
@@ -349,7 +349,6 @@ def _find_invalid(resolved: ResolvedBundle) -> frozenset[Place]:
 
 
 def _is_valid(resolved: ResolvedBundle, outline: Outline, invalid: frozenset[Place]) -> bool:
-    """Return whether a schema and everything it references are valid."""
     return not invalid or invalid.isdisjoint(each.place for each in resolved.find_closure(outline))
 
 

@@ -27,7 +27,7 @@ _RESERVED: Final = "io.modelcontextprotocol/"
 
 _CODE: Final = re.compile(r"^(`{3,}+|~{3,}+).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LONGEST: Final = 256 * 1024
-"""In a longer `SKILL.md`, links are not checked: the search is not linear."""
+"""In a longer `SKILL.md`, links are not checked: the search takes more than linear time."""
 
 _LINK: Final = re.compile(r"(?<!\\)\]\(\s*<?(?P<target>[^\s()<>]+)")
 _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/]")
@@ -71,7 +71,7 @@ def _check_frontmatter(skill: Skill) -> Iterator[Diagnostic]:
         if not isinstance(value, str):
             yield Diagnostic("SW276", f"`{key}` is not a string", place / key, ADD_QUOTES)
         elif key in fields and not value.strip():
-            fix = "write some text" if key in _REQUIRED else "write some text, or remove it"
+            fix = "write a value" if key in _REQUIRED else "write a value, or remove the key"
             yield Diagnostic("SW276", f"`{key}` is empty", place / key, fix)
         elif len(value) > _MOST.get(key, len(value)):
             message = f"`{key}` has {len(value):,} characters; the maximum is {_MOST[key]:,}"
@@ -103,7 +103,7 @@ def _check_name(name: str, folder: str, place: Place) -> Iterator[Diagnostic]:
 
 
 def _check_links(skill: Skill) -> Iterator[Diagnostic]:
-    """Warn about links in `SKILL.md` to missing files. Models follow them."""
+    """Warn about links in `SKILL.md` to missing files, which models would try to read."""
     text = skill.document.text
     if len(text) > _LONGEST:
         return
@@ -121,7 +121,6 @@ def _check_links(skill: Skill) -> Iterator[Diagnostic]:
 
 
 def _list_parents(path: str) -> Iterator[str]:
-    """Yield the parent folders of a file, including `.`."""
     while path:
         path = posixpath.dirname(path)
         yield path or "."

@@ -21,7 +21,7 @@ MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
 """The maximum skill size that every host accepts (SEP-2640, "Limits")."""
 
-FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on its own line"
+FIX: Final = "start the file with `---`, `name:`, `description:` and `---`, each on its own line"
 """Advice for a file without frontmatter."""
 
 # Match lines by LF only: alternatives for line endings took exponential time with CRLF.
@@ -36,7 +36,6 @@ def group(folder: str, listed: Iterable[str]) -> Mapping[str, list[str]]:
     ignored.
 
     Args:
-        folder: The folder.
         listed: The paths of all files below it.
     """
     visible = [path for path in listed if _is_visible(posixpath.relpath(path, folder or "."))]
@@ -55,7 +54,7 @@ def split(text: str) -> str:
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
-    """Parse a `SKILL.md`'s frontmatter into its value and its problems, with positions in the whole file."""
+    """Parse a `SKILL.md`'s frontmatter. Return the value and the problems, with positions in the whole file."""
     start = split(text)
     if not start:
         return None, [Problem("SW276", "the skill has no frontmatter", 0, min(len(text), 3), FIX)]

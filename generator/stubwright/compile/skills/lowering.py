@@ -74,7 +74,9 @@ def lower_resources(skills: Sequence[Skill]) -> Iterator[ir.Json]:
 
 
 def _make_resource(uri: str, file: File, skill: Skill | None) -> ir.Json:
-    """Return a file's resource. A `SKILL.md` is described by its frontmatter (SEP-2640, "Resource Metadata")."""
+    """Return a file as a resource. The name and description of `SKILL.md` are in its frontmatter (SEP-2640, "Resource
+    Metadata").
+    """
     mime_type = _find_mime_type(file)
     texts = {"name": posixpath.basename(file.path)}
     if skill is not None:

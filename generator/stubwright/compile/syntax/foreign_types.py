@@ -70,7 +70,7 @@ class _UnknownError(Exception):
 
 
 def suggest(text: str, schemas: Set[str]) -> str | None:
-    """Translate a type from another language to shorthand or return None if the type is unknown.
+    """Suggest the shorthand for a type from another language. Return None if the type is unknown.
 
     Args:
         text: The type as written, such as `Optional[str]`.

@@ -39,12 +39,12 @@ _SYNTAX: Final = {
         "expected a key in double quotes",
         "JSON does not allow trailing commas or single quotes",
     ),
-    "Illegal trailing comma before end of object": ("there is a comma after the last entry", "remove the comma"),
-    "Illegal trailing comma before end of array": ("there is a comma after the last item", "remove the comma"),
+    "Illegal trailing comma before end of object": ("unexpected comma after the last entry", "remove the comma"),
+    "Illegal trailing comma before end of array": ("unexpected comma after the last item", "remove the comma"),
     "Expecting ',' delimiter": ("expected a comma, or the end of the list or object", None),
     "Expecting ':' delimiter": ("a `:` is missing between the key and its value", None),
     "Expecting value": ("expected a value", None),
-    "Extra data": ("there is text after the end of the JSON value", "a file contains a single JSON value"),
+    "Extra data": ("unexpected text after the JSON value", "a file contains a single JSON value"),
     "Unterminated string starting at": ("this string is not closed", 'close it with `"` on the same line'),
     "Invalid control character at": (
         "a string contains a raw line break or control character",
@@ -56,7 +56,7 @@ _SYNTAX: Final = {
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
-    """Parse JSON into its value and its problems. The value is None if the JSON is invalid."""
+    """Parse JSON. Return the value, which is None if the JSON is invalid, and the problems."""
     try:
         value = strictjson.load(text)
     except json.JSONDecodeError as error:
@@ -70,7 +70,7 @@ def parse(text: str) -> tuple[Json, list[Problem]]:
 
 
 def parse_file(text: str) -> tuple[Json, list[Problem]]:
-    """Parse a `.json` file, with a hint if it does not look like JSON at all."""
+    """Parse a `.json` file. Add a hint if the text looks like YAML."""
     value, problems = parse(text)
     if problems and problems[0].help is None and not text[: problems[0].start].strip():
         fix = "`.json` files are parsed as JSON; rename it to `.yaml` if it is YAML"
@@ -79,7 +79,7 @@ def parse_file(text: str) -> tuple[Json, list[Problem]]:
 
 
 def parse_tree(text: str) -> tuple[Node, list[Problem]]:
-    """Parse JSON into a token tree and its problems. Only excessive depth truncates the tree."""
+    """Parse JSON into a token tree and the problems. Only excessive nesting truncates the tree."""
     problems: list[Problem] = []
     lines: Lines | None = None
     root = Node(0, 0)

@@ -38,7 +38,7 @@ Child: TypeAlias = tuple[Node | None, Node]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem between two offsets. `Lines.report` converts it to a diagnostic."""
+    """A problem in the text between two offsets. `Lines.report` converts it to a diagnostic."""
 
     code: str
     message: str
@@ -92,15 +92,15 @@ class Lines:
         return Span(file, line, column, line, column + width)
 
     def report(self, file: str, problem: Problem) -> Diagnostic:
-        """Convert a problem in this text to a diagnostic."""
+        """Convert a problem to a diagnostic, with line and column."""
         return Diagnostic(problem.code, problem.message, self.find_span(file, problem.start, problem.end), problem.help)
 
 
 def locate(root: Node, place: Place) -> tuple[int, int]:
     """Return the offsets of the token for a location, or for its nearest existing ancestor.
 
-    The token is the key if the location points at the key, and a scalar itself. A container is represented by its
-    key, or else by its first key, its bracket or its first dash.
+    The token is the key if the location points at the key. A scalar is its own token, and a container's token is its
+        key, or without a key its first key, bracket or dash.
     """
     key: Node | None = None
     here = root
@@ -116,7 +116,7 @@ def locate(root: Node, place: Place) -> tuple[int, int]:
 
 
 def locate_part(text: str, start: int, end: int, part: tuple[int, int]) -> tuple[int, int]:
-    """Return the offsets of part of a string. The string's token spans `start` to `end`.
+    """Return the offsets of part of a string, which has the token from `start` to `end`.
 
     For strings with escapes or line breaks, return the token's offsets.
     """
@@ -164,6 +164,6 @@ def report_empty(message: str) -> Problem:
 
 
 def report_duplicate(key: str, line: int, again: Node) -> Problem:
-    """Return a problem for a duplicate key. Its first occurrence is on `line`."""
+    """Return a problem for a duplicate key that first occurs on `line`."""
     message = f"duplicate key `{shorten(key)}`; the first one is on line {line}"
     return Problem("SW005", message, again.start, again.end, "remove or rename one")

@@ -66,7 +66,7 @@ _FIX: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A file's expanded value and its problems. `origins` maps expanded locations to written ones."""
+    """A file's expanded value and the problems found. `origins` maps expanded locations to written ones."""
 
     value: Json
     origins: Mapping[Pointer, Pointer]
@@ -77,8 +77,8 @@ def expand(value: Json, file: str) -> Expansion:
     """Expand all shorthand in a file with `shorthand: true`. Other files stay unchanged.
 
     Args:
-        value: The file's value, of any type.
-        file: The path of the file.
+        value: The file's parsed contents.
+        file: The file's path, for diagnostics.
     """
     if not isinstance(value, dict) or value.get("shorthand") is not True:
         return Expansion(value, {})
@@ -104,7 +104,9 @@ def find_written(origins: Mapping[Pointer, Pointer], pointer: Pointer) -> Pointe
 
 
 def _replace(value: Json, pointer: Pointer, new: Json) -> Json:
-    """Replace the part of a value at `pointer`. Copy its parents, since aliases may share them."""
+    """Return a copy of a value with the part at `pointer` replaced. Copies all parents, since YAML aliases can share
+    them.
+    """
     if not pointer:
         return new
     copy = value.copy()
@@ -132,7 +134,7 @@ def _are_fields(schema: Mapping[str, Json], dialect: Dialect) -> bool:
 
 
 def _could_be_fields(schema: Mapping[str, Json]) -> bool:
-    """Return whether annotations could be fields, as in `title: string`."""
+    """Return whether all keys are annotations that could be field names, as in `title: string`."""
     has_type = "type" in schema
     ambiguous = {"title", "description"} if has_type else _ANNOTATIONS
     texts = [child for key, child in schema.items() if key in ambiguous]
@@ -156,7 +158,7 @@ def _is_type_name(value: Json) -> bool:
 
 
 def _explain_format(word: str) -> str | None:
-    """Return the fix for a format that is misspelled or a type, or None for other formats, such as `int64`."""
+    """Suggest a fix for a format that is misspelled or is a type. Return None for other formats, such as `int64`."""
     if word in FORMATS:
         return None
     if word in KINDS:
@@ -175,7 +177,6 @@ def _quote_text(value: Json) -> Json:
 
 
 def _find_kind(default: Json) -> str:
-    """Return the type of a default, or `any`."""
     if isinstance(default, bool):
         return "boolean"
     kinds = {str: "string", int: "integer", float: "number", list: "array", dict: "object"}
@@ -206,8 +207,6 @@ class _InvalidTypeError(Exception):
 
 
 class _Writer:
-    """Expands the shorthand in one file."""
-
     def __init__(self, file: str, schemas: Mapping[str, Json]) -> None:
         self.origins: dict[Pointer, Pointer] = {}
         self.faults: list[Diagnostic] = []
@@ -216,7 +215,7 @@ class _Writer:
         self._names = frozenset(schemas)
 
     def expand_tool(self, tool: Mapping[str, Json], at: Pointer) -> Json:
-        """Replace a tool's short keys. Its schemas are expanded later."""
+        """Replace a tool's short keys. `expand_schema` expands the schemas later."""
         result: dict[str, Json] = {}
         for key, child in tool.items():
             long = LONG.get(key)
@@ -248,7 +247,7 @@ class _Writer:
         return {"type": "object", "$ref": f"#/schemas/{written}"} if written in self._names else {"type": written}
 
     def _may_be_object(self, text: str) -> bool:
-        """Return whether a type can be an object. Invalid types, which are reported elsewhere, count."""
+        """Return whether a type can be an object. True for invalid types, which are reported elsewhere."""
         seen: set[str] = set()
         while text in self._names and text not in seen:
             seen.add(text)
@@ -262,13 +261,11 @@ class _Writer:
         return schema.get("type", "object") == "object" and "anyOf" not in schema
 
     def check_name(self, at: Pointer) -> None:
-        """Report a shared schema that has the name of a built-in type."""
         if at[-1] in _BUILT_IN:
             message = f"`{at[-1]}` is a built-in shorthand type, so types cannot refer to this schema"
             self._report(at, message, "rename the schema", key=True)
 
     def expand_schema(self, schema: Json, at: Pointer, dialect: Dialect = dialects.DRAFT_2020_12) -> Json:
-        """Expand the shorthand in a schema and its nested schemas."""
         if isinstance(schema, str):
             return self._read(schema, at)
         if not isinstance(schema, dict):
@@ -296,7 +293,6 @@ class _Writer:
         return result
 
     def _check_keys(self, schema: Mapping[str, Json], at: Pointer, dialect: Dialect) -> None:
-        """Report unknown keywords and formats, and keys that could be fields."""
         unknown = [key for key in schema if not _is_keyword(key, dialect)]
         if unknown:
             message = f"`{unknown[0]}` is not a JSON Schema keyword"
@@ -342,7 +338,6 @@ class _Writer:
         return False
 
     def _report_any(self, schema: Mapping[str, Json], at: Pointer) -> None:
-        """Report a field without a type, which accepts any value."""
         implied = [_IMPLIED[key] for key in schema if key in _IMPLIED]
         if not schema or schema.keys() - _IMPLIED.keys() - _TEXTS or _could_be_fields(schema):
             return
@@ -360,7 +355,6 @@ class _Writer:
         return True
 
     def _report_list(self, name: str, items: Json, at: Pointer) -> None:
-        """Report a list in a type's position."""
         is_type = len(items) == 1 and _is_type_name(items[0])
         shown = f"array<{items[0]}>" if is_type else f"{{enum: [{', '.join(map(str, items))}]}}"
         is_short = items and len(shown) <= _LONGEST_LINE and all(isinstance(item, str | int | float) for item in items)
@@ -433,7 +427,7 @@ class _Writer:
         return result
 
     def _fits(self, value: Json, keyword: str, dialect: Dialect) -> bool:
-        """Return whether a value suits a keyword rather than a field."""
+        """Return whether a value is valid for a keyword, so that the key is not a field."""
         if keyword in _LISTS or keyword in dialect.listed:
             return isinstance(value, list) or keyword == "examples"
         is_type = isinstance(value, str) and self._is_type(value)
@@ -470,7 +464,6 @@ class _TypeReader:
         self._at = 0
 
     def read(self) -> dict[str, Json]:
-        """Return the schema for the whole type. Raises _InvalidTypeError."""
         schema = self._read_union()
         if self._at < len(self._tokens):
             raise self._explain()
@@ -521,7 +514,7 @@ class _TypeReader:
         return is_next
 
     def _explain(self) -> _InvalidTypeError:
-        """Return an error for the next token, or for the whole type if it is incomplete."""
+        """Return an error at the next token, or at the whole type if the type is incomplete."""
         if not self._next:
             return _InvalidTypeError((0, len(self._text)), _FIX)
         token = self._tokens[self._at]

@@ -36,7 +36,7 @@ MAX_ALIASED = 100_000
 """Maximum number of values from expanded aliases. A few lines could expand to millions."""
 
 MAX_BASED = 3500
-"""Maximum length of a hexadecimal or octal number. Keeps it below `MAX_DIGITS` decimal digits."""
+"""Maximum length of a hexadecimal or octal number. The value then has less than `MAX_DIGITS` decimal digits."""
 
 
 class _PythonLoader(yaml.SafeLoader):
@@ -45,7 +45,6 @@ class _PythonLoader(yaml.SafeLoader):
     _plain_start: int | None = None
 
     def scan_plain(self) -> Any:
-        """Scan a plain scalar."""
         self._plain_start = self.index
         try:
             return super().scan_plain()
@@ -97,7 +96,7 @@ _SYNTAX: Final = {  # part of libyaml's message: whether to use its context's po
 
 
 def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
-    """Parse YAML into its value and its problems. The value is None if the YAML is invalid.
+    """Parse YAML. Return the value, which is None if the YAML is invalid, and the problems.
 
     `any_keys` converts plain keys that are numbers, booleans or null to strings, such as `200:` in OpenAPI.
     """
@@ -111,7 +110,7 @@ def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
 
 
 def read_lenient(text: str, *, any_keys: bool = False) -> Json:
-    """Parse YAML despite its problems: the last of duplicate keys wins, and `<<` is an ordinary key."""
+    """Parse YAML and ignore errors if possible: the last duplicate key wins, and `<<` is an ordinary key."""
     return _read(text, any_keys=any_keys).value
 
 
@@ -121,7 +120,7 @@ def parse_tree(text: str) -> Node:
 
 
 class _NeedsBuilderError(ValueError):
-    """The slower builder is needed, because the text is invalid or has tags or anchors."""
+    """The text is invalid or has tags or anchors, so the slower builder must parse it."""
 
 
 def _parse_fast(text: str, *, any_keys: bool) -> Json:
@@ -143,7 +142,7 @@ def _parse_fast(text: str, *, any_keys: bool) -> Json:
 
 
 def _build(event: Any, next_event: Callable[[], Any], any_keys: bool, depth: int) -> Json:
-    """Build the value that starts with `event`. `next_event` returns the events after it."""
+    """Build the value that starts with `event`. `next_event` returns the following events."""
     if event.anchor is not None or event.tag is not None:  # aliases also have an anchor
         raise _NeedsBuilderError
     if type(event) is yaml.ScalarEvent:
@@ -274,7 +273,6 @@ class _Builder:
 
     @property
     def surrogate_at(self) -> int:
-        """The offset of the first escaped surrogate."""
         match = _SURROGATE_ESCAPE.search(self._text)
         return match.start() if match else 0
 
@@ -283,11 +281,9 @@ class _Builder:
         return Lines(self._text)
 
     def report(self, code: str, message: str, start: int, end: int, fix: str | None = None) -> None:
-        """Record a problem."""
         self.problems.append(Problem(code, message, start, end, fix))
 
     def handle(self, event: yaml.Event) -> bool:
-        """Process an event. Return whether to continue."""
         handler = self._handlers.get(type(event))
         return handler is None or handler(event)
 
@@ -377,7 +373,7 @@ class _Builder:
         if event.anchor not in self._anchors:
             near = find_nearest(str(event.anchor), list(self._anchors))
             fix = f"did you mean `*{near}`?" if near else f"put `&{event.anchor}` before its value"
-            self.report("SW004", f"there is no anchor `&{event.anchor}` before this alias", start, end, fix)
+            self.report("SW004", f"the anchor `&{event.anchor}` is not defined before this alias", start, end, fix)
             self._add(None, Node(start, end))
             return True
         target = self._anchors[event.anchor]
@@ -406,7 +402,6 @@ class _Builder:
         return True
 
     def _add(self, value: Json, node: Node) -> None:
-        """Add a value to the innermost open container."""
         if not self._stack:
             self.value, self.root = value, node
             return
@@ -427,7 +422,6 @@ class _Builder:
                 parent.value[name] = value
 
     def _check_key(self, parent: _Frame, value: Json, node: Node) -> str | None:
-        """Return a key or report that it is not a string and return None."""
         if self._any_keys and not isinstance(value, (str, dict, list)):
             value = self._text[node.start : node.end]
         if not isinstance(value, str):
@@ -469,20 +463,20 @@ def _swap_escape(escape: str) -> str:
 
 
 def _unmask(value: str) -> str:
-    """Restore surrogates in a value and join pairs."""
+    """Restore surrogates that `_swap_escape` replaced, and join pairs."""
     literal = _STAND_IN.sub(lambda match: _swap_escape(match[0]), value)
     raw = _STAND_IN_CHARACTER.sub(lambda match: chr(ord(match[0]) - 0x1000), literal)
     return raw.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 _ODD_SPACE: Final = re.compile(r"(?:^|[-:,?\[\]{}])[ \t]*[^ \t\S]", re.MULTILINE)
-"""An unusual space at the start of a line or after punctuation. Between words it could be intended."""
+"""An unusual space at the start of a line or after punctuation. Between words, the space could be intentional."""
 
 _UNQUOTED_REFERENCE: Final = re.compile(r"""(\$ref["']?:[ \t]+)(#/[^\s,}\]]*)""")
 
 
 def _find_commented_reference(text: str, before: int) -> Problem | None:
-    """Return a problem for the last unquoted reference before `at`, which YAML reads as a comment."""
+    """Return a problem for the last unquoted reference before the offset `before`, which YAML parses as a comment."""
     comments = [*_UNQUOTED_REFERENCE.finditer(text, 0, before)]
     if not comments:
         return None

@@ -48,7 +48,7 @@ _LOCKED = (
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """An imported file's origin: its command, if repeatable, and whether the file was edited."""
+    """An imported file's origin: the import command, if repeatable, and whether a user edited the file."""
 
     command: str | None
     is_edited: bool
@@ -59,8 +59,8 @@ def format_imported(value: Mapping[str, Any], path: str = "", command: str | Non
 
     Args:
         value: The manifest.
-        path: The file path. The format is JSON if it ends in `.json`.
-        command: The import command.
+        path: The file's path. The format is JSON if the path ends in `.json`.
+        command: The command that repeats the import.
     """
     if path.lower().endswith(".json"):
         line = "" if command is None else f'  "x-command": {json.dumps(command)},\n'
@@ -74,7 +74,7 @@ def format_imported(value: Mapping[str, Any], path: str = "", command: str | Non
 
 
 def is_imported(text: str) -> bool:
-    """Return whether a file was imported or locked: its contents came from another program."""
+    """Return whether a file was imported or locked, so that its texts come from another server."""
     return _start(text).startswith((*_FIRST_LINES, _LOCKED))
 
 
@@ -90,7 +90,7 @@ def is_locked(text: str) -> bool:
 
 
 def _start(text: str) -> str:
-    """Return the start of `text` with LF line endings. Avoids copying the whole text, which may be large."""
+    """Return the start of `text` with LF line endings. Does not copy the whole text, which can be large."""
     return text[: 2 * max(map(len, (*_FIRST_LINES, _LOCKED)))].replace("\r\n", "\n")
 
 
