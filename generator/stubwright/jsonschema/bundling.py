@@ -1,6 +1,6 @@
 """Bundles shared schemas into wire schemas and removes stubwright's own keywords.
 
-Unchanged values are the same objects as in the source.
+Values that bundling does not change are the source's own objects, not copies.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class BundledSchema:
 
     Attributes:
         wire: The complete schema.
-        shared: The `schemas` names of the bundled schemas, by pointer in `wire`.
+        shared: The names under `schemas` of the bundled schemas, keyed by pointer in `wire`.
         own: `wire` without bundled schemas.
         uses: The shared schemas that `own` references, in order, if all bundled schemas keep their names.
-        handles: The state handles marked in `wire`, by pointer.
+        handles: The kinds of the handle IDs that `wire` marks, keyed by pointer.
     """
 
     wire: Json
@@ -45,14 +45,14 @@ class BundledSchema:
 
 @dataclass(frozen=True)
 class SharedSchemas:
-    """A manifest's shared schemas, cached so that each bundled schema is the same object everywhere.
+    """A manifest's shared schemas, cached so that tools share the bundled objects.
 
     Attributes:
         outlines: The shared schemas, in order.
         schemas: Cached shared schemas with references rewritten to `$defs` or `definitions`.
         names: Cached name tables.
         members: Cached definitions for the members of each cycle.
-        bundled: Cached complete schemas, by source location.
+        bundled: Cached bundled schemas, keyed by source location.
     """
 
     outlines: Mapping[Key, Outline]
@@ -67,7 +67,7 @@ class SharedSchemas:
 
     @cached_property
     def cycles(self) -> Mapping[Key, tuple[Key, ...]]:
-        """The reference cycle of each shared schema, including itself, in deterministic order."""
+        """The members of each shared schema's reference cycle, including the schema itself, sorted."""
         components = find_cycles({key: outline.list_shared() for key, outline in self.outlines.items()})
         return {key: tuple(sorted(members)) for members in components for key in members}
 
@@ -93,7 +93,7 @@ class SharedSchemas:
 def bundle(root: Outline, shared: SharedSchemas) -> BundledSchema:
     """Bundle the `shared` schemas that `root` references into its `$defs` (`definitions` before 2019-09).
 
-    A name that is already taken gets the prefix `shared_` or, if that is taken too, a digest of its file and name.
+    A name that `root` already uses gets the prefix `shared_` or, if that name is also used, a digest of file and name.
     A shared schema references itself as `#`. In a longer cycle, it can also be bundled into itself.
     """
     if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
@@ -135,7 +135,7 @@ def bundle(root: Outline, shared: SharedSchemas) -> BundledSchema:
 
 
 def _find_handles(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) -> dict[Pointer, str]:
-    """Return the handles marked in `root` and in the schemas bundled at `homes`, by pointer."""
+    """Return the kinds of handle IDs in `root` and in the schemas bundled at `homes`, keyed by pointer."""
     if HANDLE not in root.keys and not shared.holding:
         return {}
     parts: list[tuple[Pointer, Outline]] = [((), root)]
@@ -189,7 +189,7 @@ def _list_names(key: Key, folder: str) -> Iterator[str]:
 
 
 def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[Pointer, Any]:
-    """Return the edits to a schema when it is bundled at `home`, by pointer."""
+    """Return the edits that a schema bundled at `home` requires, keyed by pointer."""
     edits: dict[Pointer, Any] = {}
     moved = bool(home) and not outline.identified
     for reference in outline.references:

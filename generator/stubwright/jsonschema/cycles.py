@@ -20,12 +20,12 @@ def find_reachable(starts: Iterable[T], following: Callable[[T], Iterable[T]]) -
 
 
 def find_cycles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
-    """Return the strongly connected components, each after the components that it references (Tarjan 1972).
+    """Return the strongly connected components, each after the components that its nodes reference (Tarjan 1972).
 
-    A node that references only itself is a one-node component, like a node without references.
+    Nodes without references and nodes that reference only themselves are both one-node components.
 
     Args:
-        following: The targets of each node. Every target must also be a key.
+        following: Each node's targets. Every target must also be a key.
     """
     components: list[tuple[T, ...]] = []
     number: dict[T, int] = {}
@@ -44,7 +44,7 @@ def find_cycles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
                 path.append((here, iter(following[here])))
             entering = []
             here, rest = path[-1]
-            # `rest` is an iterator, so the search resumes at the next target when it returns to this node.
+            # `rest` is an iterator, so a search that returns to this node resumes at the next target.
             for other in rest:
                 if other not in number:
                     entering = [other]

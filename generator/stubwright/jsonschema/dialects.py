@@ -18,8 +18,8 @@ class Dialect:
     """A JSON Schema dialect.
 
     Attributes:
-        name: Its name in messages.
-        uri: The URI of its meta-schema, as in `$schema`.
+            name: The dialect's name in messages.
+    uri: The meta-schema's URI, as in `$schema`.
         defs: The keyword for reusable schemas.
         single: Keywords whose value is a schema.
         listed: Keywords whose value is a list of schemas.
@@ -42,7 +42,7 @@ class Dialect:
 
     @cached_property
     def holders(self) -> frozenset[str]:
-        """Keys whose values contain schemas, including other dialects' keys for reusable schemas."""
+        """Keys with schemas in their values, including other dialects' keys for reusable schemas."""
         return self.single | self.listed | self.named | _REUSABLE
 
     @cached_property
@@ -155,7 +155,7 @@ def iterate_subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer
 
 
 def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
-    """Return whether the dialect defines a schema at `pointer`, so the meta-schema checks the value there."""
+    """Return whether the dialect defines a schema at `pointer`, where its meta-schema then checks the value."""
     value, rest = root, pointer
     while rest:
         keyword = rest[0]

@@ -50,7 +50,7 @@ _SCRIPT: Final = re.compile(r"[A-Z][a-z]+(?:_[A-Z]?[a-z]+)*")
 
 
 class RegexError(Exception):
-    """JavaScript rejects part of a pattern, which the message quotes."""
+    """JavaScript rejects a pattern. The message is the rejected part."""
 
 
 def find_invalid_part(pattern: str) -> str | None:
@@ -63,8 +63,6 @@ def find_invalid_part(pattern: str) -> str | None:
 
 
 class _Reader:
-    """A single-pass parser."""
-
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
@@ -75,7 +73,6 @@ class _Reader:
         self._named_references: list[str] = []
 
     def read(self) -> None:
-        """Parse the whole pattern. Raises RegexError."""
         while self._at < len(self._pattern):
             self._read_term()
         if self._open:
@@ -140,7 +137,6 @@ class _Reader:
             self._accept_quantifier()
 
     def _refuse_quantifier(self) -> None:
-        """Raise RegexError for a quantifier after an assertion."""
         if match := _QUANTIFIER.match(self._pattern, self._at):
             raise RegexError(self._pattern[self._at - 1 : match.end()])
 
@@ -155,7 +151,7 @@ class _Reader:
         self._refuse_quantifier()
 
     def _read_escape(self) -> None:
-        """Read an escape outside a class, after its backslash."""
+        """Read an escape outside a class, after the backslash."""
         if number := _NUMBER.match(self._pattern, self._at):
             self._back_references.append((f"\\{number[0]}", int(number[0])))
             self._at = number.end()
@@ -168,7 +164,7 @@ class _Reader:
     def _read_character_escape(self) -> int | None:
         """Read an escape that is also valid in classes.
 
-        Returns its code point, or None for a set of characters.
+        Return the escape's code point, or None for a set of characters.
         """
         char = self._pattern[self._at : self._at + 1]
         following = self._pattern[self._at + 1 : self._at + 2]
@@ -228,7 +224,7 @@ class _Reader:
     def _read_member(self, start: int) -> int | None:
         """Read a member of the class that starts at `start`.
 
-        Returns its code point, or None for a set of characters.
+        Return the member's code point, or None for a set of characters.
         """
         if self._at >= len(self._pattern):
             raise RegexError(self._pattern[start:])

@@ -33,14 +33,14 @@ _QUANTIFIER = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def is_too_large(text: str) -> bool:
-    """Return whether the validator rejects a regular expression for its size, not its syntax."""
+    """Return whether the validator rejects a regular expression because of the size, not the syntax."""
     if len(text) > LONGEST:
         return True
     return not is_expression(text) and is_expression(_QUANTIFIER.sub(_shrink, text))
 
 
 def _shrink(match: re.Match[str]) -> str:
-    """Return a repetition with smaller bounds, or the original if it is invalid."""
+    """Return a repetition with smaller bounds, or unchanged if it is invalid."""
     least, most = match.groups()
     return match[0] if most and int(most) < int(least) else "{0,1}"
 

@@ -65,12 +65,12 @@ def get_meaning(entry: Mapping[str, Any]) -> Formats:
 
 
 def choose_meaning(*, formats: bool, exact: bool) -> Formats:
-    """Return the meaning of `format` under these settings."""
+    """Return the meaning of `format`: asserted if `formats`, and limited to exact Python values if `exact`."""
     if exact:
         return "assert and exact" if formats else "exact"
     return "assert" if formats else "annotate"
 
 
 def get_settings(meaning: Formats) -> Settings:
-    """Return the settings for a meaning of `format`."""
+    """Return the validation settings for a meaning of `format`."""
     return {"formats": meaning in ("assert", "assert and exact"), "exact": meaning in ("exact", "assert and exact")}

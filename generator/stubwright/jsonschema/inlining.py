@@ -64,7 +64,7 @@ _MAX_SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class InlinedSchema:
-    """An inlined schema. If it still has references, `kept` is the reason and `help` the advice."""
+    """An inlined schema. If references remain, `kept` is the reason and `help` the advice."""
 
     wire: Json
     kept: str | None = None
@@ -76,8 +76,8 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> InlinedSchema:
 
     Args:
         wire: The schema. Its references must be local or refer to a meta-schema.
-        dialect: Its dialect.
-        place: Its source location.
+        dialect: The schema's dialect.
+        place: The schema's location in the source.
     """
     outline = Outline(place, wire, dialect, Folder("", {}))
     if not isinstance(wire, dict) or not (outline.references or any(True for _ in outline.find_having("allOf"))):
@@ -86,41 +86,41 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> InlinedSchema:
         if not outline.references:
             return InlinedSchema(wire)
         fix = f'remove `{named}`, and refer to schemas by path: "#/$defs/NAME"'
-        return InlinedSchema(wire, f"it has `{named}`, which changes reference targets", fix)
+        return InlinedSchema(wire, f"the schema has `{named}`, which changes reference targets", fix)
     inlining = _Inliner(outline)
     try:
         root = inlining.inline_root()
     except _TooDeepError:
         return _report_depth(wire)
     size = _Sizes().count(root)
-    # Shared parts can expand to gigabytes, so the size is checked before the result is walked.
+    # Shared parts can expand to gigabytes, so check the size before walking the result.
     if size <= LARGEST and is_too_deep(root):
         return _report_depth(wire)
     if size > LARGEST:
         return InlinedSchema(
             wire,
-            f"inlined, it would have {size:,} characters of JSON, more than {LARGEST:,}",
-            "use fewer shared schemas inside each other, or write `wire: {refs: bundled}`",
+            f"the inlined schema would have {size:,} characters of JSON, more than {LARGEST:,}",
+            "nest fewer shared schemas, or write `wire: {refs: bundled}`",
         )
     if inlining.recursive:
         shown = ", ".join(f"`{format_pointer(pointer)}`" for pointer in inlining.recursive[:_MAX_SHOWN])
         more = f" and {len(inlining.recursive) - _MAX_SHOWN} more" if len(inlining.recursive) > _MAX_SHOWN else ""
         verb = "contains itself" if len(inlining.recursive) == 1 else "contain themselves"
-        fix = "use an id instead of nested values, or write out each level, for clients that do not resolve references"
+        fix = "use an ID instead of nested values, or write out each level, for clients that do not resolve references"
         return InlinedSchema(root, f"{shown}{more} {verb}", fix)
     if inlining.metas:
         fix = "write `type: [object, boolean]` instead, for clients that do not resolve references"
-        return InlinedSchema(root, f"it refers to the meta-schema `{inlining.metas[0]}`", fix)
+        return InlinedSchema(root, f"the schema refers to the meta-schema `{inlining.metas[0]}`", fix)
     return InlinedSchema(root)
 
 
 def _report_depth(wire: Json) -> InlinedSchema:
-    reason = f"inlined, it would be nested more than {DEEPEST} levels deep"
+    reason = f"the inlined schema would be nested more than {DEEPEST} levels deep"
     return InlinedSchema(wire, reason, "reduce the nesting, or write `wire: {refs: bundled}`")
 
 
 def _find_anchoring_keyword(outline: Outline) -> str | None:
-    """Return the first keyword that ties a schema to its location, or None."""
+    """Return the first keyword, such as `$anchor`, that makes a schema depend on its location, or None."""
     for reference in outline.references:
         if reference.keyword != "$ref":
             return reference.keyword
@@ -167,7 +167,7 @@ class _Inliner:
         return whole if isinstance(whole, dict) else {} if whole else {"not": {}}
 
     def _inline_at(self, pointer: Pointer, *, copied: bool, depth: int) -> tuple[Json, int]:
-        """Return the inlined schema at a pointer, and its depth. Copies omit `$defs`, since nothing references them."""
+        """Return the inlined schema at a pointer, and the depth. Copies omit `$defs`, which nothing references."""
         if (pointer, copied) not in self._made:
             if depth > DEEPEST:
                 raise _TooDeepError
@@ -202,7 +202,6 @@ class _Inliner:
         return edited, deepest + 1
 
     def _remove_unused(self, schema: dict[str, Json], pointer: Pointer, copied: bool) -> dict[str, Json]:
-        """Return a schema without unused definitions."""
         used = dict(schema)
         for keyword in _DEFS:
             named = schema.get(keyword)
@@ -227,7 +226,7 @@ def _is_in_definition(steps: Pointer) -> bool:
 
 
 def _map_targets(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[Pointer]]:
-    """Map each target to the targets of the references at or below it, except references in definitions."""
+    """Map each target to the targets of references at or below it, except references in definitions."""
     following: dict[Pointer, dict[Pointer, None]] = {target: {} for target in targets.values()}
     for pointer, target in targets.items():
         for end in range(len(pointer) + 1):
@@ -239,8 +238,8 @@ def _map_targets(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterabl
 def _join(schema: dict[str, Json], target: Json, dialect: Dialect, merges: bool) -> Json:
     """Replace a schema's reference with its target.
 
-    Before 2019-09, siblings of a reference are ignored (draft-07, 8.3), except for annotations. Since then, both apply:
-    they are merged if that is possible and `merges` is true, and combined in an `allOf` otherwise.
+    Before 2019-09, siblings of a reference are ignored (draft-07, 8.3), except for annotations. Since then, both
+    the target and the siblings apply: merge them if `merges` is true and they can be merged, otherwise use an `allOf`.
     """
     hides = dialect.reference_hides_siblings
     siblings = {
@@ -261,7 +260,6 @@ def _join(schema: dict[str, Json], target: Json, dialect: Dialect, merges: bool)
 
 
 def _simplify(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
-    """Return an equivalent schema with as few `allOf` and `unevaluatedProperties` as possible."""
     hides = dialect.reference_hides_siblings
     if hides and "$ref" in schema:
         return schema
@@ -289,10 +287,10 @@ def _fold_all_of(schema: dict[str, Json], hides: bool) -> dict[str, Json]:
 
 
 def _replace_unevaluated(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
-    """Replace `unevaluatedProperties` with `additionalProperties` if that is equivalent.
+    """Replace `unevaluatedProperties` with `additionalProperties` if the result is equivalent.
 
-    They differ only if other schemas apply in place (JSON Schema 2020-12 Core, 11.3). Next to `additionalProperties`,
-    `unevaluatedProperties` has no effect.
+    The two differ only if other schemas apply in place (JSON Schema 2020-12 Core, 11.3). Next to
+    `additionalProperties`, `unevaluatedProperties` has no effect.
     """
     looking = "unevaluatedProperties"
     if looking not in schema or looking not in dialect.keywords or schema.keys() & _IN_PLACE:
@@ -305,13 +303,14 @@ def _replace_unevaluated(schema: dict[str, Json], dialect: Dialect) -> dict[str,
 def _merge(
     siblings: Mapping[str, Json], target: Mapping[str, Json], hides: bool, *, outer: Mapping[str, Json] | None = None
 ) -> dict[str, Json] | None:
-    """Merge two schemas into an equivalent one with the first one's annotations or return None if that is impossible.
+    """Merge two schemas into an equivalent one, with the annotations of `siblings`. Return None if no merge is
+    equivalent.
 
     Args:
-        siblings: The first schema.
-        target: The second schema.
+        siblings: The keywords next to the reference, or the first schema.
+        target: The reference's target, or the second schema.
         hides: Whether a reference hides its siblings.
-        outer: The schema that applies the other one and considers the properties that it evaluates, if any.
+        outer: The schema that applies `target` and considers the properties that `target` evaluates, if any.
     """
     left, right = ({key for key in each if key not in _NOTES and key not in _META} for each in (siblings, target))
     inner = (set() if outer is siblings else left) | (set() if outer is target else right)
@@ -334,7 +333,7 @@ def _merge(
 def _have_same_properties(left: Mapping[str, Json], right: Mapping[str, Json]) -> bool:
     """Return whether each schema's `additionalProperties` would apply to the same properties after a merge.
 
-    They do if it is unconstrained, or if the other schema has no further properties or patterns.
+    They do if `additionalProperties` is unconstrained, or the other schema has no further properties or patterns.
     """
     for each, other in ((left, right), (right, left)):
         is_open = each.get("additionalProperties", True) in (True, {})
@@ -345,7 +344,6 @@ def _have_same_properties(left: Mapping[str, Json], right: Mapping[str, Json]) -
 
 
 def _merge_values(key: str, left: Json, right: Json, hides: bool) -> Json:
-    """Merge two values of a keyword into an equivalent one or return None if that is impossible."""
     if json.dumps(left) == json.dumps(right):
         return left
     if key in ("properties", "patternProperties") and isinstance(left, dict) and isinstance(right, dict):
@@ -362,7 +360,7 @@ def _merge_values(key: str, left: Json, right: Json, hides: bool) -> Json:
 
 
 def _intersect_types(left: list[Json], right: list[Json]) -> Json:
-    """Return the types in both lists, or None if there are none. `number` includes integers."""
+    """Return the types that both lists allow, or None if there are none. `number` includes integers."""
     shared = [each for each in left if each in right or (each == "integer" and "number" in right)]
     if "integer" in right and "number" in left and "integer" not in shared:
         shared.append("integer")
@@ -370,7 +368,6 @@ def _intersect_types(left: list[Json], right: list[Json]) -> Json:
 
 
 def _merge_named(name: str, left: Mapping[str, Json], right: Mapping[str, Json], hides: bool) -> Json:
-    """Return a schema that accepts the values that both schemas for `name` accept."""
     if name not in left or name not in right:
         return left[name] if name in left else right[name]
     first, second = left[name], right[name]

@@ -45,7 +45,7 @@ def _list_questions(value: Json, pointer: Pointer, *steps: str) -> Iterator[tupl
 
 
 def list_items(value: Json, steps: tuple[str, ...]) -> Iterator[tuple[Pointer, Json]]:
-    """Yield the entries of the mapping or list at `steps`, if any."""
+    """Yield the entries of the mapping or list at `steps`. Yield nothing for other values."""
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     if isinstance(value, dict):

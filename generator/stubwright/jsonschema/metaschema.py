@@ -130,13 +130,12 @@ _EXAMPLES: Final = {
 
 
 def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = False) -> Iterator[Diagnostic]:
-    """Yield the schema's faults in any order. There are none if it is not an object.
+    """Yield the schema's faults, in any order. A value that is not an object has no faults.
 
     Args:
-        role: The schema's role.
-        place: Its source location.
-        schema: The schema.
-        imported: Whether it comes from another program, which may define its own keywords (2020-12 Core, 4.3.1).
+        place: The schema's location in the source.
+        schema: The schema to check.
+        imported: Whether another program wrote the schema, which can have its own keywords (2020-12 Core, 4.3.1).
     """
     if not isinstance(schema, dict):
         return
@@ -176,7 +175,7 @@ def _compile_metaschema(dialect: Dialect) -> Validator:
 
 @cache
 def _make_explainer(dialect: Dialect) -> Explainer | None:
-    """Return a slower meta-schema validator that explains faults, or None if it is not installed."""
+    """Return a meta-schema validator that explains faults but is slower, or None if the package is not installed."""
     try:
         from jsonschema.validators import validator_for
     except ModuleNotFoundError:
@@ -210,7 +209,7 @@ def _check_root_type(schema: dict[str, Json], place: Place) -> Iterator[Diagnost
 def _explain_schema(
     schema: dict[str, Json], above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics for the schema at `above` without its subschemas, so that nesting costs nothing extra."""
+    """Yield the diagnostics for the schema at `above`, without its subschemas, so that nesting repeats no checks."""
     alone = _blank_subschemas(schema, dialect)
     if is_valid(alone, dialect):
         return
@@ -225,7 +224,6 @@ def _explain_schema(
 
 
 def _blank_subschemas(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
-    """Replace each subschema that is a mapping with `{}`."""
     alone = dict(schema)
     for keyword in dialect.holders & schema.keys():
         value = schema[keyword]
@@ -245,7 +243,6 @@ def _blank(value: Json) -> Json:
 def _explain_error(
     error: ValidationError, above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics for an explainer error in the schema at `above`."""
     path = tuple(error.absolute_path)
     value: Json = error.instance
     pointer = (*above, *path)
@@ -277,7 +274,7 @@ def _explain_error(
 
 
 def _find_nested_errors(error: ValidationError) -> list[ValidationError]:
-    """Return the errors from the alternative with the matching type."""
+    """Return the nested errors of the alternative with the instance's type."""
     if error.validator != "anyOf":
         return []
     depth = len(error.absolute_path)
@@ -315,7 +312,6 @@ def _report_type(value: Json, at: Place) -> Diagnostic:
 
 
 def _check_value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dialect) -> Iterator[Diagnostic]:
-    """Check the value of a keyword other than `type`."""
     expected = _VALUES.get(keyword, "of another type")
     if keyword in ("exclusiveMaximum", "exclusiveMinimum") and dialect is DRAFT_4:
         expected = "`true` or `false`"
@@ -333,7 +329,7 @@ def _check_value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect
 
 
 def _check_exclusive_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[Diagnostic]:
-    """Report an exclusive draft-04 bound without its bound. Invalid values are reported elsewhere."""
+    """Report an exclusive draft-04 bound without the bound itself. Other checks report invalid values."""
     keyword = f"exclusive{bound.capitalize()}"
     if isinstance(schema[keyword], bool):
         message = f"`{bound}` is missing next to its exclusive bound"
@@ -341,7 +337,7 @@ def _check_exclusive_bound(bound: str, schema: dict[str, Json], at: Place) -> It
 
 
 def _advise(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
-    """Return advice on the value at `step`, which is the keyword itself, or a name or index in its value."""
+    """Return advice on the invalid value. `step` is the keyword itself, or a name or index in the keyword's value."""
     if keyword == "required" and isinstance(value, bool):
         return "list the names of required properties next to `properties`, such as `required: [name]`"
     if keyword in ("exclusiveMaximum", "exclusiveMinimum"):
@@ -352,7 +348,7 @@ def _advise(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str
             number = format_scalar(value) if isinstance(value, (int, float)) else "…"
             return f"in draft-04 it is `true` next to `{bound}`: write `{bound}: {number}` and `{keyword}: true`"
     if keyword == "items" and isinstance(value, list) and dialect is dialects.DRAFT_2020_12:
-        return "since 2020-12, `prefixItems` has the schemas by position"
+        return "since 2020-12, `prefixItems` contains the schemas by position"
     if value == [] and keyword in ("required", "enum"):
         return f"{dialect.name} requires at least one entry"
     if value == []:
@@ -371,7 +367,7 @@ def _advise(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str
 
 def _advise_on_schema(pointer: Pointer, value: Json, dialect: Dialect) -> str:
     if pointer[-1:] == ("items",) and isinstance(value, list):
-        return "since 2020-12, `prefixItems` has the schemas by position"
+        return "since 2020-12, `prefixItems` contains the schemas by position"
     if isinstance(value, str) and (value in TYPES or value.casefold() in _OTHER_TYPES):
         return f"write `{{type: {_OTHER_TYPES.get(value.casefold(), value)}}}`"
     if isinstance(value, bool):

@@ -1,6 +1,8 @@
-"""Generates strings for regular expressions with characters, classes, groups, alternatives, repetitions and anchors.
+"""Generates strings that match a regular expression.
 
-Anchors in the middle are ignored, so callers must validate the strings.
+Supported are characters, classes, groups, alternatives, repetitions and anchors.
+
+Anchors in the middle are ignored, so callers must validate the generated strings.
 """
 
 from __future__ import annotations
@@ -55,7 +57,6 @@ def make_text(pattern: str, chance: Random) -> str:
 
 @lru_cache(64)
 def _read(pattern: str) -> _Make | None:
-    """Return a string generator for a pattern, or None if its syntax is not supported."""
     reader = _Reader(pattern)
     try:
         make, size = reader.read_alternatives()
@@ -65,8 +66,6 @@ def _read(pattern: str) -> _Make | None:
 
 
 class _Reader:
-    """Compiles a pattern to a string generator."""
-
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
@@ -88,7 +87,6 @@ class _Reader:
         return matches
 
     def read_alternatives(self) -> _Sized:
-        """Read `a|b`."""
         sequences = [self._read_sequence()]
         while self._accept("|"):
             sequences.append(self._read_sequence())
@@ -157,7 +155,7 @@ class _Reader:
         return inner
 
     def _read_escape(self) -> str:
-        """Return the characters that an escape matches. A word boundary matches none."""
+        """Return the characters that an escape matches. A word boundary matches no characters."""
         char = self._next()
         if char.lower() in _CLASSES:
             inside = _CLASSES[char.lower()]
@@ -177,7 +175,6 @@ class _Reader:
         return char
 
     def _read_class(self) -> str:
-        """Return the characters in a class, in deterministic order."""
         negated = self._accept("^")
         chars = ""
         while not self._accept("]"):
@@ -209,5 +206,4 @@ def _make_constant(text: str) -> _Make:
 
 
 def _exclude(chars: str) -> str:
-    """Return the printable characters except `chars`."""
     return "".join(char for char in _WORD + _PRINTABLE if char not in chars)

@@ -40,7 +40,7 @@ _IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "
 
 
 class Key(NamedTuple):
-    """A shared schema: its file, and its name under that file's `schemas`."""
+    """Identifies a shared schema: the file, and the name under the file's `schemas`."""
 
     file: str
     name: str
@@ -48,7 +48,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LocalTarget:
-    """A target in the same root. `rooted` is true if the reference is relative to the root, which bundling moves."""
+    """A target in the same root schema. `rooted` is true if bundling the schema changes the reference."""
 
     pointer: Pointer
     rooted: bool
@@ -56,14 +56,14 @@ class LocalTarget:
 
 @dataclass(frozen=True, slots=True)
 class SharedSchema:
-    """A target under `schemas`."""
+    """A shared schema under `schemas` as a target."""
 
     key: Key
 
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """A meta-schema as a target, which every validator has."""
+    """A meta-schema as a target. Validators include it."""
 
     uri: str
 
@@ -96,15 +96,15 @@ class Reference:
 
 @dataclass(frozen=True)
 class Outline:
-    """A root schema whose subschemas and references are computed on demand.
+    """A root schema, with its subschemas and references computed on demand.
 
     Attributes:
-        place: Its source location.
-        schema: The schema.
-        dialect: Its dialect.
+        place: The root schema's location in the source.
+        schema: The root schema.
+        dialect: The root schema's dialect.
         folder: The context for references to other files.
-        plain: True if it is known to have no references or handles, which skips the search.
-        own: The schema without bundled schemas, which only `enter` searches.
+        plain: True if the schema is known to have no references or handles, so that no search is necessary.
+        own: The schema without bundled schemas, if known. Only `enter` searches bundled schemas.
         apart: Returns whether a pointer is inside a bundled schema.
     """
 
@@ -118,7 +118,7 @@ class Outline:
 
     @property
     def schemas(self) -> Mapping[Pointer, Json]:
-        """The subschemas by pointer, in source order, then other targets of references."""
+        """The subschemas in source order, then the references' other targets, keyed by pointer."""
         return self._search_result.schemas
 
     @property
@@ -152,7 +152,9 @@ class Outline:
         return walk
 
     def enter(self, place: Pointer) -> bool:
-        """Search the bundled schema at a pointer. Return False if there is none, or it was already searched."""
+        """Search the bundled schema at `place`. Return False if `place` is not in a bundled schema that is still
+        unsearched.
+        """
         walk = self._search_result
         if not walk.is_apart(place):
             return False
@@ -161,11 +163,11 @@ class Outline:
 
     @property
     def identified(self) -> bool:
-        """True if the root has an identifier, so that bundling does not affect its references."""
+        """True if the root has an identifier, so that bundling does not change what its references resolve to."""
         return _get_identifier(self.schema, self.dialect) is not None
 
     def find_having(self, key: str) -> Iterable[tuple[Pointer, dict[str, Json]]]:
-        """Return the schemas that have a key."""
+        """Return the subschemas that have a key, with their pointers."""
         if key not in self.keys:
             return ()
         return [
@@ -181,7 +183,7 @@ class Outline:
         return self._shared
 
     def find_folded(self, pointer: Pointer) -> Iterable[Pointer]:
-        """Yield the schema at `pointer`, and the enclosing schemas that apply it to the same instance."""
+        """Yield the schema at `pointer`, then each enclosing schema that applies to the same instance."""
         while True:
             yield pointer
             above = pointer[:-1]
@@ -243,7 +245,6 @@ class _Walk:
                 self._enter(target, get_at(self.schema, target), waiting)
 
     def _enter(self, start: Pointer, schema: Json, waiting: list[tuple[Pointer, str, str]]) -> None:
-        """Add the schemas at and below `start`, with their references."""
         keywords = [keyword for keyword in KEYWORDS if keyword in self.dialect.plain]
         malformed: set[Pointer] = set()
         for below, subschema in dialects.iterate_subschemas(schema, self.dialect):
@@ -254,7 +255,7 @@ class _Walk:
                 continue
             # References use `$defs` even in dialects without this keyword.
             if below[-2:-1] and below[-2] in self.dialect.foreign and not is_valid(subschema, self.dialect):
-                malformed.add(pointer)  # the meta-schema ignores this key, so it may have any value
+                malformed.add(pointer)  # the meta-schema ignores this key, so it can have any value
                 continue
             self.schemas[pointer] = subschema
             if not isinstance(subschema, dict):
@@ -350,7 +351,7 @@ class _Walk:
             return _report_outside_folder(text)
         names = self.folder.schemas.get(path)
         if names is None:
-            fix = self._suggest_other_file(steps[0], path) or "refer to a manifest or fragment that has the schema"
+            fix = self._suggest_other_file(steps[0], path) or "refer to a manifest or fragment that declares the schema"
             return BrokenReference("SW220", f"`{path}` has no `schemas`", fix)
         name, *rest = steps
         if name not in names:
@@ -368,7 +369,7 @@ class _Walk:
         return SharedSchema(Key(path, name))
 
     def _suggest_other_file(self, name: str, path: str) -> str | None:
-        """Suggest a shared schema in a file other than `path`, if one has it."""
+        """Suggest a shared schema with the same name in a file other than `path`, if any."""
         others = {other: names for other, names in self.folder.schemas.items() if other != path}
         exact = [(other, name) for other, names in others.items() if name in names]
         near = [
@@ -384,7 +385,7 @@ class _Walk:
         return f'`{suggestion}` is in {other}: write `$ref: "{file}#/schemas/{suggestion}"`'
 
     def _resolve_metaschema(self, text: str, uri: str, fragment: str) -> Target:
-        """Resolve a reference to a meta-schema. Validators have only the meta-schemas for the schema's dialect."""
+        """Resolve a reference to a meta-schema. It must belong to the schema's own dialect."""
         from jsonschema_rs import ValidationError, validator_for
 
         try:
@@ -404,7 +405,7 @@ class _Walk:
         if scheme or text.startswith("//"):
             return BrokenReference(
                 "SW222",
-                f"`{text}` would have to be fetched, but references are never fetched",
+                f"`{text}` is a remote reference, which is never fetched",
                 'copy the schema to `schemas:` and refer to it with "#/schemas/NAME"',
             )
         if paths.resolve(self.folder.path, self.place.file, unquote(uri)) is None:
@@ -423,7 +424,7 @@ def name_id_keyword(dialect: Dialect) -> str:
 
 
 def _get_identifier(schema: Json, dialect: Dialect) -> str | None:
-    """Return a schema's identifier, which is the base for its references, or None."""
+    """Return a schema's identifier, which references are relative to, or None."""
     if not isinstance(schema, dict) or ("$ref" in schema and dialect.reference_hides_siblings):
         return None
     text = schema.get(name_id_keyword(dialect))

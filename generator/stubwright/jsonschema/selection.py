@@ -79,7 +79,7 @@ class SchemaSelector:
     # Complete schemas
 
     def keep_whole(self, schema: Json) -> Json:
-        """Return a complete schema with its references updated to their targets' new locations."""
+        """Return a complete schema in which references use their targets' new locations."""
         if not isinstance(schema, dict):
             return schema
         is_root = schema is self.root
@@ -104,7 +104,7 @@ class SchemaSelector:
         return selected
 
     def _bundle_target(self, reference: Json) -> str | None:
-        """Add a reference's target to `defs`, and return the new reference, or None if the target does not exist."""
+        """Add a reference's target to `defs` and return the new reference. Return None if the target does not exist."""
         if not isinstance(reference, str):
             return None
         if reference not in self._references:
@@ -155,7 +155,7 @@ class SchemaSelector:
         return selected
 
     def _keep_target(self, reference: str, tree: Tree) -> Json:
-        """Return the selected part of a reference's target, or True if it does not resolve or is a cycle."""
+        """Return the selected part of a reference's target, or True if the reference is cyclic or does not resolve."""
         step = (reference, id(tree))  # storing the tree keeps its `id()` unique
         if step not in self._made:
             try:
@@ -246,7 +246,7 @@ class SchemaSelector:
     def _keep_choices(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
         selected: dict[str, Json] = {}
         all_of = [self.keep(each, tree) for each in schema.get("allOf") or ()]
-        # Alternatives may overlap without the omitted parts, so `oneOf` becomes `anyOf`.
+        # Alternatives can overlap without the omitted parts, so `oneOf` becomes `anyOf`.
         choices = [[self.keep(each, tree) for each in schema[key]] for key in ("anyOf", "oneOf") if schema.get(key)]
         if "if" in schema and all(key in schema for key in _BRANCHES):
             choices.append([self.keep(schema[key], tree) for key in _BRANCHES])
@@ -260,7 +260,7 @@ class SchemaSelector:
     # Targets of pointers
 
     def expand(self, schema: Json) -> list[Mapping[str, Json]]:
-        """Return a schema and all others that apply to the same value: references, `allOf`, alternatives."""
+        """Return a schema and all schemas that apply to the same value, through references, `allOf` or alternatives."""
         schemas: list[Mapping[str, Json]] = []
         waiting: list[Json] = [schema]
         seen: set[int] = set()
@@ -283,7 +283,7 @@ class SchemaSelector:
         return schemas
 
     def follow(self, schemas: Sequence[Json], step: str | None) -> list[Json] | None:
-        """Return the schemas for the values that a step selects, or None if they are unknown."""
+        """Return the schemas of the values that a step selects, or None if the schema does not describe them."""
         parts = [part for schema in schemas for part in self.expand(schema)]
         if not any(_describes_parts(part) for part in parts):
             return None
@@ -293,12 +293,12 @@ class SchemaSelector:
         return reached
 
     def list_known(self, schemas: Sequence[Json]) -> list[str]:
-        """Return the known property names."""
+        """Return the property names that the schema and its alternatives declare."""
         parts = [part for schema in schemas for part in self.expand(schema)]
         return list(dict.fromkeys(name for part in parts for name in part.get("properties") or ()))
 
     def list_items(self, schema: Json, depth: int = 0) -> list[Json] | None:
-        """Return the possible item schemas, or None if they are unknown."""
+        """Return the possible item schemas, or None if the schema does not describe items."""
         if not isinstance(schema, dict) or depth > _DEEPEST or "prefixItems" in schema:
             return None
         if isinstance(schema.get("items"), dict):
@@ -334,7 +334,6 @@ def _may_be(schema: Json, kind: str) -> bool:
 
 
 def _describes_parts(schema: Mapping[str, Json]) -> bool:
-    """Return whether a schema describes or excludes parts of a value."""
     if not schema.keys().isdisjoint({"properties", "items", "prefixItems", "patternProperties"}):
         return True
     kinds = schema.get("type")
@@ -371,5 +370,5 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _is_identified(schema: Mapping[str, Json]) -> bool:
-    """Return whether a schema's references are relative to its own identifier."""
+    """Return whether a schema has its own identifier, which its references are relative to."""
     return any(isinstance(schema.get(key), str) for key in ("$id", "id"))

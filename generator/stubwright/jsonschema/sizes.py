@@ -1,4 +1,4 @@
-"""Estimates the size of typical values from their schema."""
+"""Estimates the size of typical values from a schema."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def estimate_characters(schema: Json, known: Known | None = None) -> int:
     """Estimate the number of characters in a typical value.
 
     Args:
-        schema: The schema.
-        known: A cache, which schemas with the same definitions can share.
+        schema: The schema, with its definitions.
+        known: A cache that schemas with the same definitions can share.
     """
     return round(_Estimate(schema, {} if known is None else known).measure(schema, "", ()))
 
@@ -85,7 +85,7 @@ class _Estimate:
         parts += [self.measure(part, name, above, depth) for part in _get_list(schema, "allOf")]
         for keyword in ("anyOf", "oneOf"):
             options = [self.measure(part, name, above, depth) for part in _get_list(schema, keyword) if part != _NULL]
-            parts += [min(options)] if options else []  # if an ID is allowed instead of a record, it is more likely
+            parts += [min(options)] if options else []  # an ID is more likely than a record if both are allowed
         kinds = schema.get("type")
         kind = next((str(each) for each in kinds if each != "null"), "null") if isinstance(kinds, list) else kinds
         if kind == "object" or "properties" in schema or isinstance(schema.get("additionalProperties"), dict):

@@ -25,7 +25,8 @@ MOST: Final = 20_000
 
 _BARE: Final = (False, True, MOST // 40, 20)
 _SEARCHES: Final = ((True, False, MOST, 20), (False, False, MOST, 20), _BARE)
-"""The searches, in order: prefers examples and complete objects, omits optional parts, steps, attempts.
+"""The searches, in order: whether to prefer examples and complete objects, whether to omit optional parts, the maximum
+number of steps, and the number of attempts.
 """
 
 _MAX_CANDIDATES: Final = 10
@@ -36,11 +37,11 @@ _LEVELS_WITHOUT_HEURISTICS: Final = (2, 6)
 
 
 class UnsatisfiableError(Exception):
-    """No valid value was found. The message explains why."""
+    """The search found no valid value. The message explains why."""
 
 
 class TooLargeError(UnsatisfiableError):
-    """All candidates are too large."""
+    """All valid candidates exceed the size limits."""
 
 
 def make(
@@ -50,10 +51,10 @@ def make(
 
     Args:
         schema: The schema, with all referenced schemas.
-        seed: The random seed.
-        formats: Whether `format` is asserted.
-        exact: Whether formats with Python types accept only values that these types represent exactly.
-        likely: Whether the value must be realistic.
+        seed: The random seed. The same seed gives the same value.
+        formats: Whether the value must satisfy each `format`.
+        exact: Whether a Python type must represent each formatted string exactly.
+        likely: Whether to generate realistic values rather than edge cases.
         bare: Whether to omit all optional parts for speed.
 
     Raises:

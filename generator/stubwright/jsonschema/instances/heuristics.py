@@ -53,7 +53,7 @@ class ExampleValues:
     is_bare: bool = False
 
     def includes_optional(self, depth: int) -> bool:
-        """Choose whether to include an optional part."""
+        """Return whether to include an optional part at this depth. Random unless a flag decides."""
         return not self.is_bare and depth <= _DEEP and (self.is_exemplary or self.chance.random() < 0.5)
 
     def shuffle(self, items: Sequence[_Item]) -> list[_Item]:
@@ -68,7 +68,7 @@ class ExampleValues:
         return sorted(shuffled, key=lambda name: name == "null") if self.is_exemplary else shuffled
 
     def order_options(self, options: Sequence[Sequence[Any]], depth: int) -> list[Any]:
-        """Return alternatives in the order to try. Beyond a certain depth, non-recursive ones come first."""
+        """Return alternatives in the order to try. Beyond a depth limit, non-recursive alternatives come first."""
         shuffled = self.shuffle(options)
         return sorted(shuffled, key=lambda parts: any(map(_is_open, parts))) if depth > _DEEP else shuffled
 
@@ -81,7 +81,7 @@ class ExampleValues:
                 yield schema["default"]
 
     def choose_size(self, least: int, most: int, placed: int, depth: int) -> int:
-        """Choose the size of a list whose first `placed` items have separate schemas."""
+        """Return a random size for a list. The first `placed` items have separate schemas."""
         if depth > _DEEP or self.is_bare or not (self.is_exemplary or self.chance.random() < 0.7):
             return least
         wanted = max(least, 1, placed if self.is_exemplary else 0)
@@ -144,7 +144,6 @@ def _find_step(keywords: Sequence[Mapping[str, Any]], *, is_integer: bool) -> Fr
 
 
 def _find_limits(keywords: Sequence[Mapping[str, Any]], step: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the smallest and the largest possible number."""
     low = max(_list_bounds(keywords, "minimum", "exclusiveMinimum", step), default=None)
     high = min(_list_bounds(keywords, "maximum", "exclusiveMaximum", -step), default=None)
     span = _SPAN * step
@@ -156,7 +155,7 @@ def _find_limits(keywords: Sequence[Mapping[str, Any]], step: Fraction) -> tuple
 def _list_bounds(
     keywords: Sequence[Mapping[str, Any]], name: str, exclusive: str, step: Fraction
 ) -> Iterator[Fraction]:
-    """Yield bounds, moving exclusive ones inwards by a step."""
+    """Yield the bounds. Exclusive bounds are moved inwards by a step."""
     for keyword in keywords:
         if is_number(keyword.get(name)):
             yield to_fraction(keyword[name]) + (step if keyword.get(exclusive) is True else 0)  # draft-04

@@ -41,7 +41,7 @@ class SchemaValidator:
 
     @cached_property
     def dialect(self) -> dialects.Dialect:
-        """The dialect. Checked schemas always have a supported one."""
+        """The schema's dialect. Checked schemas always have a supported dialect."""
         return dialects.find_dialect(self.schema) or dialects.DRAFT_2020_12
 
     def accepts(self, instance: Json) -> bool:
@@ -50,7 +50,7 @@ class SchemaValidator:
 
     @cached_property
     def targets(self) -> Mapping[str, Json]:
-        """The targets of local references, by reference."""
+        """The target schema of each local reference."""
         return {
             reference.text: get_at(self.schema, reference.target.pointer)
             for reference in self._references
@@ -73,7 +73,7 @@ class SchemaValidator:
         return compile_schema(self.schema, **formats.get_settings(self.formats))
 
     def compile_simple(self, schema: dict[str, Json], *, is_settled: bool) -> CompiledSchema | None:
-        """Compile and cache the scalar keywords of a subschema or return None if there are none.
+        """Compile and cache a subschema's scalar keywords. Return None if there are no scalar keywords.
 
         Raises:
             ValueError: A keyword is invalid.
@@ -99,13 +99,13 @@ class SchemaValidator:
 
     @cached_property
     def _simple(self) -> dict[tuple[int, bool], tuple[Json, CompiledSchema | None]]:
-        """The results of `compile_simple` by the schema's `id()`, which storing the schema keeps unique."""
+        """The results of `compile_simple`, keyed by `id()`. Storing each schema keeps its `id()` unique."""
         return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Subschema:
-    """A subschema of a root schema. `is_settled` is true if its `not` contains only scalar keywords."""
+    """A subschema, with its root. `is_settled` is true if `not` in the subschema contains only scalar keywords."""
 
     schema: Json
     validator: SchemaValidator
@@ -120,11 +120,11 @@ class Subschema:
         return Subschema(schema, self.validator)  # `replace` is four times slower
 
     def with_settled_schema(self, schema: Json) -> Subschema:
-        """Return another subschema whose `not` contains only scalar keywords."""
+        """Return another subschema of the same root, marked as settled: its `not` contains only scalar keywords."""
         return Subschema(schema, self.validator, is_settled=True)
 
     def negate(self, schema: Json) -> Subschema:
-        """Return a subschema for the values that another schema rejects."""
+        """Return a subschema that accepts the values which another schema rejects."""
         if isinstance(schema, bool):
             return self.with_schema(not schema)
         return self.with_schema(
@@ -153,7 +153,7 @@ class Subschema:
 
 
 def is_valid(part: Subschema, schema: Json, value: Json) -> bool:
-    """Return whether a value is valid under a schema without references, in `part`'s dialect."""
+    """Return whether a value is valid under a schema in `part`'s dialect. The schema must not contain references."""
     if schema in (True, {}):
         return True
     if not isinstance(schema, dict):

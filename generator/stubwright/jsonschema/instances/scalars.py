@@ -1,4 +1,4 @@
-"""Generates strings and numbers on both sides of keyword limits."""
+"""Generates strings and numbers just inside and just outside each keyword's limits."""
 
 from __future__ import annotations
 
@@ -59,7 +59,6 @@ def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _list_sizes(keywords: Mapping[str, Any]) -> Iterator[int]:
-    """Yield lengths around the bounds."""
     for keyword in ("minLength", "maxLength"):
         size = keywords.get(keyword)
         if _is_number(size) and size < _LONGEST:
@@ -96,7 +95,6 @@ def _make_text(pattern: str, chance: Random) -> str:
 
 
 def _resize(text: str, size: int) -> Iterator[str]:
-    """Yield variants of a string with another length: truncated, or with a repeated character."""
     if size <= len(text):
         yield text[:size]
         yield text[len(text) - size :]
@@ -106,7 +104,6 @@ def _resize(text: str, size: int) -> Iterator[str]:
 
 
 def _list_positions(text: str) -> list[int]:
-    """Return the positions at which to repeat or replace characters."""
     return sorted({0, len(text) // 2, len(text) - 2, len(text) - 1} & {*range(len(text))})
 
 

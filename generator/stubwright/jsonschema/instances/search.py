@@ -1,7 +1,7 @@
 """Searches for instances that match several schemas, by expanding them into groups without alternatives.
 
 The search is finite and deterministic. Simple values and edge cases come first or, with heuristics, realistic values.
-Callers validate the results.
+The results are only candidates, which callers must validate.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _EXTRA: Final = ("extra", "a", "b", "x-a", "1", "key", "A", "")
 
 
 class ExhaustedError(Exception):
-    """The search has no steps left."""
+    """The search has used all its steps."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Budget:
         self.reserved = self.steps * later // (later + 1)
 
     def spend(self, count: int = 1) -> None:
-        """Use steps.
+        """Use up steps.
 
         Raises:
             ExhaustedError: No unreserved steps are left.
@@ -109,7 +109,7 @@ class Search:
 
     heuristics: ExampleValues | None = None
     excludes: bool = True
-    """True if a value for one `oneOf` alternative must violate the others."""
+    """True if a value for one `oneOf` alternative must violate the other alternatives."""
 
     counts_parts: bool = False
     """True if each part of a value costs a step, to limit its size."""
@@ -208,7 +208,7 @@ class Search:
         yield from _interleave(self._expand(option, remaining, depth) for option in options)
 
     def _contradicts(self, path: _Path) -> bool:
-        """Return whether the last schema and another one negate each other."""
+        """Return whether the path's last schema and an earlier one negate each other."""
         *others, last = path.seen
         negated = _get_negated(last)
         if negated is not None:
@@ -224,7 +224,7 @@ class Search:
         return self._have_same_definitions(left, right)
 
     def _have_same_definitions(self, left: Subschema, right: Subschema) -> bool:
-        """Return whether definition references have the same targets in both schemas."""
+        """Return whether both schemas' roots have the same definitions, so that equal references have equal targets."""
         key = (id(left.validator), id(right.validator))
         if key not in self._alike:
             roots = [
@@ -323,7 +323,7 @@ class Search:
         optional = [name for name in names if name not in needed]
 
         def fill(value: dict[str, Json]) -> dict[str, Json] | None:
-            """Add all required properties or return None if that is impossible."""
+            """Add all required properties. Return None if a required property has no valid value."""
             filled = dict(value)
             for name in _close(plain, [*filled]):
                 if name not in filled:
@@ -428,7 +428,7 @@ class Choices:
         return self._has(1)
 
     def __getitem__(self, index: int) -> Json:
-        """Return the value at an index, which wraps around."""
+        """Return the value at an index. The index wraps around."""
         return self._made[index if self._has(index + 1) else index % len(self._made)]
 
     def take_slice(self, start: int = 0, end: int = 10**9) -> Iterator[Json]:
@@ -440,7 +440,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A path through alternatives: the visited schemas, their parts without alternatives, and the remaining choices."""
+    """A path through alternatives: the visited schemas, the parts without alternatives, and the remaining choices."""
 
     names: Sequence[str]
     excludes: bool
@@ -450,7 +450,6 @@ class _Path:
     followed: int = 0
 
     def add(self, part: Subschema) -> _Path:
-        """Return the path extended by another schema."""
         schema, keywords = part.schema, part.validator.dialect.keywords | {AT, EACH}
         own = {key: value for key, value in schema.items() if key in keywords and key not in _IN_PLACE}
         return replace(
@@ -512,7 +511,6 @@ def _match(plain: Group, value: Json) -> bool:
 
 
 def _list_keywords(plain: Group) -> list[Mapping[str, Any]]:
-    """Return the scalar keywords, including negated ones."""
     return [
         keywords
         for part in plain
@@ -522,7 +520,6 @@ def _list_keywords(plain: Group) -> list[Mapping[str, Any]]:
 
 
 def _find_types(plain: Group) -> list[str]:
-    """Return the types that all schemas allow, likely ones first."""
     allowed = {*_TYPES}
     for part in plain:
         types = part.get("type")
@@ -541,7 +538,7 @@ def _find_limits(plain: Group, low: str, high: str) -> tuple[int, int]:
 
 
 def _find_names(part: Subschema, depth: int) -> Iterator[str]:
-    """Yield the property names in a schema, its references and its negations."""
+    """Yield the property names in a schema, in its references, and in negated subschemas."""
     if not isinstance(part.schema, dict) or depth > 4:
         return
     schema = {key: value for key, value in part.schema.items() if key in part.validator.dialect.keywords}
@@ -563,7 +560,6 @@ def _find_names(part: Subschema, depth: int) -> Iterator[str]:
 
 
 def _make_more_names(plain: Group, count: int) -> Iterator[str]:
-    """Yield further names for an object that needs a minimum number of properties."""
     for part in plain:
         rule = part.get("propertyNames")
         if isinstance(rule, dict):
@@ -573,7 +569,7 @@ def _make_more_names(plain: Group, count: int) -> Iterator[str]:
 
 
 def _close(plain: Group, names: Sequence[str]) -> list[str]:
-    """Add the names of properties that others require."""
+    """Add the names of properties that `names` require (`dependentRequired`, `dependencies`)."""
     closed = [*dict.fromkeys(names)]
     for name in closed:  # grows during the loop
         for part in plain:
@@ -584,7 +580,6 @@ def _close(plain: Group, names: Sequence[str]) -> list[str]:
 
 
 def _find_property(plain: Group, name: str) -> Group | None:
-    """Return a property's schemas, or None if it is forbidden."""
     group: list[Subschema] = []
     for part in plain:
         schema = part.schema
@@ -605,7 +600,6 @@ def _find_property(plain: Group, name: str) -> Group | None:
 def _list_variants(
     base: dict[str, Json], needed: Sequence[str], optional: Sequence[str], choose: Callable[[str], Choices]
 ) -> Iterator[dict[str, Json]]:
-    """Yield the object, then variants with changed or added properties."""
     yield base
     for name in needed:
         yield from ({**base, name: value} for value in choose(name).take_slice(1))
@@ -620,7 +614,6 @@ def _list_variants(
 
 
 def _split_items(part: Subschema) -> tuple[Sequence[Json], Json]:
-    """Return the schemas of the first items, and the schema of the remaining items."""
     items = part.get("items", True)
     if isinstance(items, list):
         return items, part.get("additionalItems", True)
@@ -642,7 +635,9 @@ def _find_item(plain: Group, index: int) -> Group:
 
 
 def _list_item_variants(choices: Sequence[Choices], *, unique: bool, is_realistic: bool) -> Iterator[list[Json]]:
-    """Yield the list of first choices, then variants with one changed item. Realistic lists have distinct items."""
+    """Yield the list of each item's first choice, then lists with one changed item. Realistic lists have distinct
+    items.
+    """
     diagonal = (choice[index] for index, choice in enumerate(choices))
     if is_realistic and not unique:
         yield [*diagonal]

@@ -32,7 +32,7 @@ _PAIRS: Final = 10
 
 
 def make_invalid(part: Subschema, names: Sequence[str]) -> Iterator[Group]:
-    """Yield the violations of a schema. `names` are possible property names."""
+    """Yield a schema's violations. `names` are property names to try."""
     schema = part.schema
     if schema is False:
         yield ()
@@ -48,8 +48,6 @@ def make_invalid(part: Subschema, names: Sequence[str]) -> Iterator[Group]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A schema keyword, its value, and possible property names."""
-
     part: Subschema
     keyword: str
     value: Any
@@ -201,12 +199,10 @@ def _fail_condition(rule: _Rule) -> Iterator[Group]:
 
 
 def _require_invalid_property(part: Subschema, name: str, schema: Any) -> Group:
-    """Require a property that `schema` rejects."""
     return (part.with_schema({"type": "object", "required": [name], "properties": {name: part.negate(schema).schema}}),)
 
 
 def _require_invalid_item(part: Subschema, index: int, schema: Any) -> Group:
-    """Require an item that `schema` rejects."""
     return (part.with_schema({"type": "array", "minItems": index + 1, AT: {index: part.negate(schema).schema}}),)
 
 
@@ -222,7 +218,7 @@ def matches(part: Subschema, pattern: str, name: str) -> bool:
 
 
 def make_names(pattern: str, part: Subschema, names: Sequence[str]) -> list[str]:
-    """Return names that match a pattern, taken from `names` or generated."""
+    """Return property names that match a pattern, taken from `names` or generated."""
     chance = Random(0)  # noqa: S311
     generated: list[str] = []
     with suppress(UnreadableError):
