@@ -134,7 +134,7 @@ manifests = ["parcels.yaml"]
 MODULES: Final = [name for name in FILES if name.endswith(".py")]
 
 UNIMPLEMENTED: Final = (
-    "the server does not start without this method; `stubwright generate --stubs` writes a stub of it"  # of a new tool
+    "the server does not start without this method; `stubwright generate --stubs` writes a stub"  # of a new tool
 )
 
 
@@ -203,7 +203,7 @@ CHANGES: Final = {
         ),
         diff=(
             "breaking: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`",
-            "to answer to both names, give the new one `stubwright: {aliases: [{name: track_parcel}]}`",
+            "to accept both names, add to the new tool `stubwright: {aliases: [{name: track_parcel}]}`",
             "breaking: SW581 python handler `find_parcel`: handlers must have this method",
             "the server does not start without this method; rename `track_parcel`",
             *RENAMED,
@@ -229,7 +229,7 @@ CHANGES: Final = {
             UNIMPLEMENTED,
             "compatible: SW511 wire tool `find_parcel`: a new tool",
             "compatible: SW519 wire tool `track_parcel`: it is now deprecated",
-            "callers are told to use `find_parcel`",
+            "callers should use `find_parcel`",
             "compatible: SW590 python client `find_parcel`: a new method",
         ),
         breaks=True,
@@ -330,7 +330,7 @@ CHANGES: Final = {
             "breaking: SW586 python class `QuotePriceInput`: the class was removed",
             "breaking: SW586 python class `QuotePriceOutput`: the class was removed",
             "may break: SW582 python handler `quote_price`: the method is no longer called",
-            "nothing calls it any more, and its annotations may refer to classes that no longer exist",
+            "the server does not call the method, and its annotations may refer to classes that no longer exist",
             "compatible: SW511 wire tool `quote_normal`: a new tool",
             "compatible: SW511 wire tool `quote_express`: a new tool",
             "compatible: SW590 python client `quote_normal`: a new method",

@@ -24,7 +24,7 @@ IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "words", "compati
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The old and new words for models: a string, a value that contains strings, or None."""
+    """Old and new text that models read: a string, a value that contains strings, or None."""
 
     old: Json
     new: Json
@@ -35,18 +35,17 @@ class Change:
     """A change between two manifests.
 
     Attributes:
-        code: The change code.
         side: `wire` if models or clients of the old server see the change, `python` if handlers or typed callers do,
             and `typescript` if TypeScript callers do.
         impact: Whether the change breaks clients or code.
         subject: The changed part, such as "tool `get_weather`".
-        message: A description of the change.
+        message: A clause that describes the change.
         old: The part's location in the old manifest, if any.
         new: The part's location in the new manifest, if any.
         help: The reason for the impact, or a remedy.
-        ignored: True if the manifest's `diff: {ignore: …}` treats it as harmless.
-        target: The only client or API that it breaks. None for all.
-        words: The old and new words for models, if the impact is `words`.
+        ignored: True if the manifest's `diff: {ignore: …}` lists the code.
+        target: The client or API that the change breaks, or None if it can break any.
+        words: The old and new text that models read, if the impact is `words`.
         is_equal: True if both schemas provably accept the same values.
     """
 
@@ -65,7 +64,7 @@ class Change:
 
     @property
     def key(self) -> Key:
-        """Identifies a change in an included file, which several manifests can share."""
+        """A key that equal changes share, such as a change in a file that several manifests include."""
         return self.code, self.impact, self.target, self.subject, self.message, self.old, self.new
 
     def __post_init__(self) -> None:
@@ -75,7 +74,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A part of a manifest that may have changed: its name in messages, and its location in each manifest."""
+    """A part of a manifest that is compared: its name in messages, and its location in each manifest."""
 
     name: str
     old: Place | None = None
@@ -83,7 +82,7 @@ class Subject:
     side: Side = "wire"
 
     def at(self, *steps: str) -> Subject:
-        """Return the subject for a nested part, under the same name."""
+        """Return a subject with the same name, but at a nested location."""
         old, new = (place and Place(place.file, (*place.pointer, *steps)) for place in (self.old, self.new))
         return replace(self, old=old, new=new)
 
@@ -92,7 +91,7 @@ class Subject:
         return Change(code, self.side, impact, self.name, message, self.old, self.new, why)
 
     def change_words(self, code: str, message: str, old: Json, new: Json) -> Change:
-        """Return a change to words for models. `old` and `new` are the values, or None."""
+        """Return a change to text that models read. `old` and `new` are the values, or None if absent."""
         return replace(self.change(code, "words", message), words=Words(old, new))
 
 
@@ -188,11 +187,11 @@ def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
 
 
 def suggest_bump(changes: Iterable[Change], version: str) -> Bump | None:
-    """Return the version part to bump (https://semver.org), or None without a version or a change.
+    """Return the version part to bump (https://semver.org), or None if there is no version or no change.
 
-    Before 1.0.0, it is the next lower part (semver.org, 4), but a change that may break a client is never a patch. A
-    change that breaks only handlers counts as compatible, since handlers belong to the server and its version is for
-    callers.
+    Before 1.0.0, bump the next lower part (semver.org, 4), but never only the patch for a change that can break a
+    client. A change that breaks only handlers counts as compatible, since the version is for callers and the server's
+    own code contains the handlers.
     """
     bumps = _EARLY_BUMPS if version.removeprefix("v").startswith("0.") else _BUMPS
     counted = [change for change in changes if not change.ignored and not change.is_equal]

@@ -30,12 +30,10 @@ def compare(
     """Return all changes from `old` to `new`, sorted by impact and then by the new manifest's order.
 
     Args:
-        old: The old manifest.
-        new: The new manifest.
-        values: The contents of both entry files, with `auth`, `policy` and other keys that lowering drops.
-        files: The paths of both entry files, as in source locations.
+        values: The old and new entry file's contents, with `auth`, `policy` and other keys that lowering drops.
+        files: The old and new entry file's paths, as in source locations.
         ignored: The change codes to treat as harmless.
-        audience: Targets that replace the new manifest's.
+        audience: Targets to check instead of the new manifest's.
         on_wire_alone: Whether to skip the Python side, which is slow and does not exist for a live server's lists.
     """
     pair = ManifestPair(old, new)
@@ -53,7 +51,7 @@ def compare(
 
 
 def _merge_shared(changes: Sequence[Change]) -> Iterator[Change]:
-    """Merge equal changes to a shared schema into one change with the worst impact and the affected subjects."""
+    """Merge equal changes to a shared schema into one change, with the worst impact and a list of affected subjects."""
     groups: dict[object, list[Change]] = {}
     for number, change in enumerate(changes):
         place = change.new or change.old

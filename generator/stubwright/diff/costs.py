@@ -33,10 +33,8 @@ class CostChange:
     """The old and new token counts of a server's lists.
 
     Attributes:
-        old: The old count.
-        new: The new count.
         unit: The unit of the counts, which can be estimates.
-        tools: The tools whose cost changed, in the order of the new manifest, followed by removed tools.
+        tools: The tools with changed costs, in the new manifest's order, followed by removed tools.
     """
 
     old: int

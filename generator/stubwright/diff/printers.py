@@ -44,13 +44,13 @@ class Comparison:
     """The two manifests in a report.
 
     Attributes:
-        old: The name of the old manifest.
-        new: The name of the new manifest.
-        old_documents: The old manifest's documents.
-        new_documents: The new manifest's documents.
-        old_version: The old version.
-        new_version: The new version.
-        costs: The token costs of both. None if unknown.
+        old: The old manifest's name in the report.
+        new: The new manifest's name in the report.
+        old_documents: The old manifest's parsed files, by path.
+        new_documents: The new manifest's parsed files, by path.
+        old_version: The old server version.
+        new_version: The new server version.
+        costs: The change in token costs. None if unknown.
         repeated: The keys of changes that an earlier report in the same run lists.
     """
 
@@ -68,7 +68,7 @@ class Comparison:
         return [change for change in changes if change.key not in self.repeated]
 
     def describe_repeated(self, changes: Sequence[Change]) -> str:
-        """Return a line about the changes that an earlier report lists, or an empty string if there are none."""
+        """Return a line that counts the changes in an earlier report, or an empty string if there are none."""
         repeated = [change for change in changes if change.key in self.repeated and not change.ignored]
         files = sorted({place.file for change in repeated if (place := change.new or change.old)})
         count = "1 change" if len(repeated) == 1 else f"{len(repeated)} changes"
@@ -85,7 +85,7 @@ class Comparison:
 
 
 def format_text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> str:
-    """Format changes as text: grouped by impact, each with its location and reason, followed by a summary."""
+    """Format changes as text, grouped by impact, each with location and reason, followed by a summary."""
 
     def paint(words: str, colour: str) -> str:
         return f"{colour}{words}{_PLAIN}" if color else words
@@ -146,12 +146,12 @@ def to_value(changes: Sequence[Change], comparison: Comparison) -> dict[str, Any
 
 
 def format_github(changes: Sequence[Change], comparison: Comparison, *, failing: Collection[Impact]) -> str:
-    """Format changes as GitHub workflow commands at their locations in the new or old manifest, without ignored ones.
+    """Format changes as GitHub workflow commands at their locations in the new or old manifest. Omits ignored changes.
 
     Args:
-        changes: The changes.
-        comparison: The two sides.
-        failing: The impacts that are errors. Others are warnings, or notices if they are harmless.
+        changes: The changes to report.
+        comparison: The compared manifests.
+        failing: The impacts that are errors. Other impacts are warnings, or notices if they are harmless.
     """
     lines = []
     for change in comparison.list_new(changes):
@@ -197,7 +197,9 @@ def format_markdown(changes: Sequence[Change], comparison: Comparison) -> str:
 
 
 def format_findings(diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]) -> str:
-    """Format the diagnostics of a file that cannot be compared as a Markdown list, or an empty string without any."""
+    """Format the diagnostics of a file that cannot be compared as a Markdown list. Return an empty string if there are
+    none.
+    """
     lines = []
     for finding in locate(diagnostics, documents):
         diagnostic = finding.diagnostic
@@ -208,7 +210,7 @@ def format_findings(diagnostics: Sequence[Diagnostic], documents: Mapping[str, D
 
 
 def _classify(changes: Sequence[Change]) -> Iterator[tuple[Impact, str, list[Change]]]:
-    """Yield the changes that are not ignored, grouped by impact: changes for all targets before those for one."""
+    """Yield the changes that are not ignored, grouped by impact. Changes that affect one target come last."""
     for impact in IMPACTS:
         counted = [change for change in changes if change.impact == impact and not change.ignored]
         for target in sorted({change.target for change in counted}, key=lambda name: name or ""):
@@ -226,7 +228,7 @@ def _list_details(change: Change, comparison: Comparison) -> list[str]:
 
 
 def explain(change: Change) -> Iterator[str]:
-    """Yield the reason for a change's impact, then its old and new words."""
+    """Yield lines with the reason for a change's impact, then the old and new text."""
     if change.help:
         yield change.help
     if change.words:
@@ -236,7 +238,7 @@ def explain(change: Change) -> Iterator[str]:
 
 
 def _cut(words: Words) -> tuple[str, str]:
-    """Format both values as one-line JSON, shortening their common start and end."""
+    """Format the old and new text as one-line JSON, shortened where both are the same."""
     old, new = (
         "nothing" if value is None else jsons.dumps(value, ensure_ascii=False) for value in (words.old, words.new)
     )
@@ -252,7 +254,6 @@ def _count_shared(left: str, right: str) -> int:
 
 
 def _cut_out(text: str, start: int, end: int) -> str:
-    """Return the text without its first `start` and last `end` characters."""
     part = text[start : len(text) - end]
     more = f"… and {len(part) - _LONGEST} more characters" if len(part) > _LONGEST else ""
     return f"{'…' if start else ''}{part[:_LONGEST]}{more}{'…' if end and not more else ''}"

@@ -44,8 +44,8 @@ def render(
     """Return a SARIF document.
 
     Args:
-        runs: The comparisons.
-        problems: The file, if any, and the reason for each failed comparison.
+        runs: The successful comparisons.
+        problems: The file, if any, and the reason, for each failed comparison.
         findings: The diagnostics of files that could not be compared.
     """
     rules = {change.code: CODES[change.code][1] for run in runs for change in run.changes}

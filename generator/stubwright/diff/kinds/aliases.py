@@ -20,9 +20,9 @@ _BY_NAME: Final = ("dependencies", "dependentRequired", "dependentSchemas", "pro
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """A removed tool, and the new tool with an alias for its name.
+    """A removed tool, and the new tool that has the removed tool's name as an alias.
 
-    `arguments` maps old argument names to new ones. `until` is the last version with the alias.
+    `arguments` maps old argument names to new ones. `until` is the last server version with the alias.
     """
 
     old: ir.Tool
@@ -31,9 +31,9 @@ class Succession:
     until: str | None
 
     def change(self) -> Change:
-        """Return the change, which can break calls that send both the old and the new name of an argument."""
+        """Return the change. It can break calls that contain both the old and the new name of an argument."""
         until = "" if self.until is None else f" up to version {self.until}"
-        message = f"it was renamed to `{self.new.name}`, and still answers to its old name{until}"
+        message = f"it was renamed to `{self.new.name}`, and callers can still use the old name{until}"
         impact: Impact = "compatible"
         why = None
         if both := self._find_open():
@@ -43,7 +43,7 @@ class Succession:
         return subject.change("SW512", impact, message, why)
 
     def as_called(self) -> ir.Tool:
-        """Return the old tool with renamed arguments, for comparing schemas."""
+        """Return the old tool with the new argument names, so that its schema can be compared with the new tool's."""
         if not self.arguments:
             return self.old
         definition, input_ = self.old.definition, self.old.input
@@ -62,7 +62,7 @@ class Succession:
 
 
 def find_successions(old: ir.Manifest, new: ir.Manifest) -> list[Succession]:
-    """Return the successions of removed tools, in the new manifest's order."""
+    """Return the removed tools with the tools that succeed them, in the new manifest's order."""
     before, now = {tool.name: tool for tool in old.tools}, {tool.name for tool in new.tools}
     return [
         Succession(before[alias["name"]], tool, alias.get("arguments") or {}, alias.get("removeAfter"))
@@ -73,9 +73,9 @@ def find_successions(old: ir.Manifest, new: ir.Manifest) -> list[Succession]:
 
 
 def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
-    """Rename arguments in their schema.
+    """Rename arguments in an `inputSchema`.
 
-    Reference targets stay unchanged, since other schemas may share them, so fewer changes are proved harmless.
+    Reference targets stay unchanged, since other schemas can share them. Fewer changes are therefore proved harmless.
     """
     if not isinstance(schema, dict):
         return schema
@@ -105,7 +105,7 @@ def _rename_dependents(keyword: str, value: Any, names: Mapping[str, str]) -> An
 
 
 def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Yield changes to existing aliases, and new aliases that are not the name of an old tool."""
+    """Yield changed and removed aliases, and new aliases other than old tools' names."""
     successions = {each.old.name: each for each in find_successions(old, new)}
     names = {tool.name for tool in new.tools}
     before, now = _map_aliases(old), _map_aliases(new)
@@ -115,12 +115,12 @@ def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
         elif name not in names:
             until = alias.get("removeAfter")
             why = "its removal was unannounced" if until is None else f"its removal after {until} was announced"
-            message = f"it no longer answers to `{name}`"
+            message = f"the alias `{name}` was removed"
             yield _change(tool, "breaking", message, tool, None, f"callers must use `{tool.name}`; {why}")
     known = {tool.name for tool in old.tools}
     for name, (tool, _) in now.items():
         if name not in before and name not in known:
-            yield _change(tool, "compatible", f"it also answers to `{name}`", None, tool)
+            yield _change(tool, "compatible", f"the alias `{name}` was added", None, tool)
 
 
 def _compare(
@@ -129,7 +129,7 @@ def _compare(
     now: tuple[ir.Tool, Mapping[str, Any]],
     succession: Succession | None,
 ) -> Iterator[Change]:
-    """Yield changes to an alias in both manifests. Its tool may have been renamed."""
+    """Yield changes to an alias that is in both manifests. The tool with the alias can have a new name."""
     (old_tool, was), (tool, is_) = before, now
     step = {} if succession is None else succession.arguments
     expected = {old: step.get(new, new) for old, new in (was.get("arguments") or {}).items()}
@@ -138,11 +138,9 @@ def _compare(
             expected.setdefault(old, new)
     successor = old_tool.name if succession is None else succession.new.name
     if tool.name != successor:
-        yield _change(
-            tool, "may break", f"`{name}` is now its alias, and was an alias of `{old_tool.name}`", old_tool, tool
-        )
+        yield _change(tool, "may break", f"the alias `{name}` moved here from `{old_tool.name}`", old_tool, tool)
     elif (is_.get("arguments") or {}) != expected:
-        yield _change(tool, "may break", f"as `{name}` it renames other arguments", old_tool, tool)
+        yield _change(tool, "may break", f"the alias `{name}` now renames other arguments", old_tool, tool)
     elif was.get("removeAfter") != is_.get("removeAfter"):
         until = [
             f"up to version {each}" if each else "for good" for each in (was.get("removeAfter"), is_.get("removeAfter"))

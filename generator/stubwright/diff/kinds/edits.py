@@ -1,4 +1,4 @@
-"""Splits the difference between two schemas into independent edits. Other modules classify the edits."""
+"""Splits the difference between two schemas into independent edits, for `schemas` to classify."""
 
 from __future__ import annotations
 
@@ -39,18 +39,17 @@ _CODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A schema edit.
+    """A difference between the old and the new schema in one part.
 
     Attributes:
-        code: The change code.
         where: The part of the instance, such as `address.city` or `tags[]`. Empty for the whole instance.
-        message: A description of the edit.
-        old: The pointer in the old schema.
-        new: The pointer in the new schema.
+        message: A clause that describes the edit.
+        old: The changed part's pointer in the old schema.
+        new: The changed part's pointer in the new schema.
         edited: The old schema with only this edit. None if the edit has no effect on validation.
-        opens: True if the edit declares a key that the old schema left open.
-        words: The changed words for models, if they are the only change.
-        deprecates: True if callers should stop using the part.
+        opens: True if the edit constrains a key for which the old schema accepted any value.
+        words: The changed text that models read, if it is the only change.
+        deprecates: True if the edit deprecates the part.
     """
 
     code: str
@@ -116,7 +115,7 @@ class _Differ:
         yield Edit(code, where, message, here, here, None, words=words, deprecates=deprecates)
 
     def _compare_values(self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str) -> Edit:
-        """Return a single edit for `enum` and `const`, since one often replaces the other."""
+        """Return a single edit for `enum` and `const`, since `const` often replaces `enum` or the reverse."""
         edited = self._old
         for keyword in _VALUES:
             if keyword in old or keyword in new:
@@ -129,7 +128,7 @@ class _Differ:
         return Edit("SW537", where, _describe_values(*allowed), old_at, new_at, edited)
 
     def _compare_inside(self, keyword: str, before: Any, after: Any, here: Pointer, where: str) -> Iterator[Edit]:
-        """Yield the edits in a keyword's value if its old and new subschemas correspond."""
+        """Yield the edits inside a keyword's value if the old and new subschemas correspond."""
         dialect = self._dialect
         if keyword in dialect.named and isinstance(before, dict) and isinstance(after, dict):
             if before.keys() == after.keys() and keyword != "dependencies":
@@ -149,7 +148,6 @@ class _Differ:
     def _compare_properties(
         self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str
     ) -> Iterator[Edit]:
-        """Yield edits to `properties` and `required` for each property."""
         before, after = _to_mapping(old.get("properties")), _to_mapping(new.get("properties"))
         needed, needs = _to_names(old.get("required")), _to_names(new.get("required"))
         renamed = _find_renamings(before, after)
@@ -191,7 +189,7 @@ class _Differ:
                     yield Edit(code, path, message, (*at, "required"), (*at, "required"), edited)
 
     def _set_property(self, at: Pointer, name: str, schema: Any, *, required: bool, base: Any = ABSENT) -> Json:
-        """Return the old schema with one property of the object schema at `at` set or removed."""
+        """Return `base`, by default the old schema, with a property of the object schema at `at` set or removed."""
 
         def change(here: dict[str, Json]) -> dict[str, Json]:
             properties = {key: value for key, value in _to_mapping(here.get("properties")).items() if key != name}
@@ -208,7 +206,7 @@ class _Differ:
         return _change_at(self._old if base is ABSENT else base, at, change)
 
     def _set_value(self, at: Pointer, value: Any, base: Any = ABSENT) -> Json:
-        """Return the old schema with one value set or removed."""
+        """Return `base`, by default the old schema, with the value at `at` set or removed."""
         if not at:
             return _add_definitions(value, self._old)
 
@@ -228,7 +226,6 @@ _HANDLED: Final = frozenset({"properties", "required", *_VALUES})
 
 
 def _describe(keyword: str, before: Any, after: Any, dialect: Dialect) -> tuple[str, str]:
-    """Return the code and description of a changed keyword."""
     old, new = _show(before), _show(after)
     change = f"`{keyword}` changed from {old} to {new}"
     if after is ABSENT:
@@ -272,7 +269,7 @@ def _describe_alternatives(keyword: str, before: Any, after: Any) -> str:
 
 
 def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Map old to new names where exactly one removed property has the same schema as exactly one new property."""
+    """Map a removed property's name to a new property's name if only these two have the same schema."""
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
     renamings = {}
@@ -289,12 +286,11 @@ def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
 
 
 def _is_left_open(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema accepts any value for undeclared keys."""
     return _is_open(schema.get("additionalProperties", True)) and "patternProperties" not in schema
 
 
 def _find_applicator(schema: Mapping[str, Any], name: str, root: Json) -> str | None:
-    """Return the keyword whose schema for the same instance describes a property, or None."""
+    """Return the keyword, such as `allOf`, that describes a property of the same instance, or None."""
     return next((keyword for keyword in _APPLICATORS if _describes(schema.get(keyword), name, root, 0)), None)
 
 
@@ -322,7 +318,7 @@ _DEEPEST: Final = 12
 
 
 def _add_definitions(schema: Json, other: Json) -> Json:
-    """Add another schema's missing definitions, so that references in both schemas resolve."""
+    """Add the definitions that only `other` has to `schema`, so that references from both schemas resolve."""
     if not isinstance(schema, dict) or not isinstance(other, dict):
         return schema
     combined = dict(schema)
@@ -338,7 +334,6 @@ def _add_definitions(schema: Json, other: Json) -> Json:
 
 
 def _change_at(root: Any, at: Pointer, change: Any) -> Any:
-    """Return a copy of `root` with a changed value at `at`."""
     if not at:
         return change(root if isinstance(root, dict | list) else {})
     if isinstance(root, list):
@@ -352,7 +347,7 @@ def _replace_absent(value: Any) -> Any:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """Yield all strings in a value, including names, since models read them."""
+    """Yield all strings that models read in a value, including keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

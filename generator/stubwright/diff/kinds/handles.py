@@ -28,11 +28,11 @@ def compare_kinds(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
     declared = [manifest.document.get("handles") or {} for manifest in (old, new)]
     for name, kind in before.items():
         if name not in after:
-            why = "callers' existing ids are no longer valid"
-            yield Subject(f"handle `{name}`", kind.place).change(_CODE, "breaking", "the kind was removed", why)
+            why = "callers' existing IDs are no longer valid"
+            yield Subject(f"handle `{name}`", kind.place).change(_CODE, "breaking", "the handle was removed", why)
     for name, kind in after.items():
         if name not in before:
-            yield Subject(f"handle `{name}`", None, kind.place).change(_CODE, "compatible", "a new kind")
+            yield Subject(f"handle `{name}`", None, kind.place).change(_CODE, "compatible", "the handle was added")
         else:
             subject = Subject(f"handle `{name}`", before[name].place, kind.place)
             yield from _compare_kind(subject, declared[0][name], declared[1][name])
@@ -59,15 +59,17 @@ def _compare_kind(subject: Subject, was: Mapping[str, Any], now: Mapping[str, An
 
 
 def compare_ids(tool: Subject, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield changes to the IDs in a tool's schemas. `before` and `after` are its extension's `handles`."""
+    """Yield changes to the handle IDs in a tool's schemas. `before` and `after` are the `handles` in the tool's
+    extension.
+    """
     for side, verb in _SIDES.items():
         was, now = (set((declared.get(side) or {}).values()) for declared in (before, after))
         for kind in sorted(now - was):
             breaks = side == "input"
             why = "other strings are rejected" if breaks else None
-            yield tool.change(_CODE, "may break" if breaks else "compatible", f"it now {verb} ids of `{kind}`", why)
+            yield tool.change(_CODE, "may break" if breaks else "compatible", f"it now {verb} IDs of `{kind}`", why)
         for kind in sorted(was - now):
             breaks = side == "output"
-            why = "callers need another tool for these ids" if breaks else None
-            message = f"it no longer {verb} ids of `{kind}`"
+            why = "callers need another tool for these IDs" if breaks else None
+            message = f"it no longer {verb} IDs of `{kind}`"
             yield tool.change(_CODE, "breaking" if breaks else "compatible", message, why)

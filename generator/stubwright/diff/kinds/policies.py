@@ -22,7 +22,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed",
 """The values of absent keys. Only the argument size is limited by default."""
 
 ONCE_FOR: Final = "24h"
-"""The default of `for` in `once`."""
+"""The default of `policy.once.for`."""
 
 _REFUSED: Final = "calls that were allowed may now be rejected"
 
@@ -30,7 +30,7 @@ _REFUSED: Final = "calls that were allowed may now be rejected"
 def _is_rate_as_wide(new: tuple[int, int], old: tuple[int, int]) -> bool:
     """Return whether the new rate admits every call that the old rate admits.
 
-    During one window of the new rate, the old rate admits its full count for each of its own windows that overlap it.
+    During one window of the new rate, the old rate admits its full count in each overlapping window of the old rate.
     """
     return new[0] >= old[0] * max(1, math.ceil(new[1] / old[1]))
 
@@ -67,7 +67,7 @@ def compare_policies(subject: Subject, before: Mapping[str, Any], after: Mapping
 
 
 def compare_result_budgets(subject: Subject, was: int | None, now: int | None) -> Iterator[Change]:
-    """Yield the change to the maximum number of tokens in a result. None means no maximum."""
+    """Yield the change to a result's maximum number of tokens. None means unlimited."""
     if was != now:
         is_less = now is not None and (was is None or now < was)
         message = describe_change("`budget.result`", was, now)
@@ -76,7 +76,6 @@ def compare_result_budgets(subject: Subject, was: int | None, now: int | None) -
 
 
 def _classify_policy(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Return the impact of a key's new value, and the reason."""
     if are_same(was, now) or key in ("redact", "trusted"):
         return "cosmetic", None
     if key in _LIMITS:
@@ -105,12 +104,12 @@ def _classify_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
         return "may break", _REFUSED
     old, new = read(was), read(now)
     if old == new:
-        return "cosmetic", "it has the same meaning"
+        return "cosmetic", "the new value has the same meaning"
     return ("compatible", None) if is_as_wide(new, old) else ("may break", _REFUSED)
 
 
 def _classify_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Classify a change to a confirmation: whether it is required, and what happens if the client cannot ask."""
+    """Classify a change to `confirm`: whether it is required, and what happens if the client cannot ask."""
     old, new = (_get_fallback(value) for value in (was, now))
     if old == new:
         return "cosmetic", "the confirmation question changed"
@@ -122,7 +121,7 @@ def _classify_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
 
 
 def _classify_once(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Classify a change to `once`: whether clients can still rely on repeated calls having a single effect."""
+    """Classify a change to `once`. A change is breaking if repeated calls can now have several effects."""
     if was is None:
         return "may break", "a call with the key of an earlier call now returns the first result, or is rejected"
     if now is None:
@@ -138,7 +137,7 @@ def _classify_once(was: Any, now: Any) -> tuple[Impact, str | None]:
         return "breaking", "a repeated call now takes effect again if the outcome of the first call is unknown"
     if runs_before and not runs:
         return "may break", _REFUSED
-    return ("cosmetic", "it has the same meaning") if before == after else ("compatible", None)
+    return ("cosmetic", "the new value has the same meaning") if before == after else ("compatible", None)
 
 
 def _get_fallback(confirm: Any) -> str:
@@ -159,7 +158,7 @@ def _name_scopes(names: list[str]) -> str:
 
 
 def describe_change(subject: str, was: Any, now: Any) -> str:
-    """Describe the change to a value. None means that the value is absent."""
+    """Describe the change of a value from `was` to `now`. None means that the value is absent."""
     if was is None:
         return f"{subject} was added: {quote_value(now)}"
     if now is None:

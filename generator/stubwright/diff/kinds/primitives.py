@@ -44,7 +44,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def name_subject(primitive: ir.Primitive) -> str:
-    """Return a primitive's name for messages."""
+    """Return the name of a resource, template or prompt for messages."""
     return f"{primitive.kind} `{primitive.key}`"
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stubwright.pycode import Code
 
 Use: TypeAlias = Literal["input", "output", "both"]
-"""The use of a class by handlers, which read its instances, create them, or both."""
+"""A class's use by handlers, which read its instances, create them, or both."""
 
 _HALVES = {"server": "server", "client": "client", "typescript": "TypeScript client"}
 
@@ -85,18 +85,18 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
         subject = surfaces.get_subject(f"handler `{name}`", was, method)
         if not method.is_optional and (was is None or was.is_optional):
             old_name = next((was for was, now in surfaces.renamed.items() if now == name and was in old), None)
-            remedy = f"rename `{old_name}`" if old_name else "`stubwright generate --stubs` writes a stub of it"
+            remedy = f"rename `{old_name}`" if old_name else "`stubwright generate --stubs` writes a stub"
             why = f"the server does not start without this method; {remedy}"
             yield subject.change("SW581", "breaking", "handlers must have this method", why)
         if was is not None and not _is_same_signature(was, method):
             message = f"its signature changed from `{_show_signature(was)}` to `{_show_signature(method)}`"
             is_harsh = not (_is_same(was.returns, method.returns) or was.is_optional)
-            why_optional = "handlers without it stay valid; handlers with it must change" if was.is_optional else None
+            why_optional = "handlers that implement the method must change" if was.is_optional else None
             yield subject.change("SW583", "breaking" if is_harsh else "may break", message, why_optional)
     for name, removed in old.items():
         if name not in new and not removed.is_optional:
             why = surfaces.explain_renaming(name, new) or (
-                "nothing calls it any more, and its annotations may refer to classes that no longer exist"
+                "the server does not call the method, and its annotations may refer to classes that no longer exist"
             )
             yield surfaces.get_subject(f"handler `{name}`", removed, None).change(
                 "SW582", "may break", "the method is no longer called", why
@@ -198,7 +198,6 @@ def _compare_fields(was: Class, now: Class, subject: Subject, surfaces: _Surface
 
 
 def _compare_values(was: Class, now: Class, subject: Subject, surfaces: _SurfacePair) -> Iterator[Change]:
-    """Yield a change to the value type of a mapping class."""
     before, after = (class_.values.text if class_.values is not None else None for class_ in (was, now))
     if before == after or (before is not None and after is not None and _is_same(before, after)):
         return
@@ -214,7 +213,7 @@ def _compare_values(was: Class, now: Class, subject: Subject, surfaces: _Surface
 def _compare_field(
     name: str, was: Field, now: Field, subject: Subject, use: Use, makers: str | None, surfaces: _SurfacePair
 ) -> Iterator[Change]:
-    """Yield changes to one attribute. `makers` is the help for code that creates instances, if any."""
+    """Yield changes to one attribute. `makers` is the help for code that creates instances, or None."""
     less, more = surfaces.compare(was.type, now.type)
     needed = was.default is not None and now.default is None
     if (less or more) and not (needed and less <= {"None", "undefined"} and not more):
@@ -238,14 +237,13 @@ def _compare_field(
 
 
 def _get_use(class_: Class) -> Use:
-    """Return a class's use."""
     if class_.roles == {"output"}:
         return "output"
     return "input" if class_.roles <= {"input", "arguments", "variables"} else "both"
 
 
 def _view(tool: ir.Tool) -> tuple[object, ...]:
-    """Return the parts of a tool that affect its Python code."""
+    """Return the parts of a tool that determine its generated Python code."""
     wire = (tool.name, tool.definition, tool.deprecated, tool.input.shared, tool.bound)
     return (*wire, tool.names, tool.questions, bool(tool.paginate))
 
@@ -284,7 +282,6 @@ def _is_same(old: Code, new: Code) -> bool:
 
 
 def _subtract(type_: Type, other: Type) -> frozenset[Code]:
-    """Return a type's alternatives that are not assignable to another type."""
     other_choices = frozenset(map(_sort_alternatives, other.choices))
     return frozenset(
         choice for choice in type_.choices if not _is_assignable(_sort_alternatives(choice), other_choices)
@@ -307,7 +304,7 @@ def _is_assignable(choice: str, others: frozenset[str]) -> bool:
 
 
 def _read_literals(choice: str) -> Iterator[object]:
-    """Yield the values of a `Literal`, or none for other types."""
+    """Yield the values of a `Literal`. Yield nothing for other types."""
     match ast.parse(choice, mode="eval").body:
         case ast.Subscript(value=ast.Name(id="Literal"), slice=values):
             for value in values.elts if isinstance(values, ast.Tuple) else [values]:
@@ -320,18 +317,16 @@ _PROMOTIONS: Final = {"bool": ("int", "float"), "int": ("float",)}
 
 @lru_cache(maxsize=4096)
 def _sort_alternatives(source: Code) -> str:
-    """Return a type's source with sorted unions and literals."""
     return ast.unparse(_AlternativeSorter().visit(ast.parse(source.strip(), mode="eval")))
 
 
 class _AlternativeSorter(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """Sort a union by the source of its alternatives."""
         alternatives = sorted(map(self._source, _list_alternatives(node)))
         return ast.parse(" | ".join(alternatives), mode="eval").body
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Sort the values in a `Literal` by their source text. Visit the parameters of other types."""
+        """Sort the values in a `Literal` by source text. Visit the parameters of other types."""
         if isinstance(node.value, ast.Name) and node.value.id == "Literal":
             values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             node.slice = ast.Tuple(sorted(values, key=ast.unparse), ast.Load())
@@ -364,12 +359,10 @@ class _SurfacePair:
     """The old and new surfaces of generated code.
 
     Attributes:
-        old: The old surface.
-        new: The new surface.
-        forward: The new locations of primitives and shared schemas, by old location.
-        back: The old locations, by new location.
-        renamed: The new names of methods, by old name.
-        side: The side of the changes.
+        forward: The new locations of primitives and shared schemas, keyed by old location.
+        back: The old locations of primitives and shared schemas, keyed by new location.
+        renamed: The new method names, keyed by old name.
+        side: The side of the reported changes.
         show: Formats a type in the callers' language.
     """
 
@@ -383,11 +376,11 @@ class _SurfacePair:
 
     @property
     def has_handlers(self) -> bool:
-        """True if handlers can read and create instances. Attributes have defaults only in that case."""
+        """True if handlers read and create instances of classes. Only then do attributes have defaults."""
         return self.side == "python"
 
     def map_names(self, items: Iterable[_Sent]) -> Mapping[str, _Sent]:
-        """Map the names of fields or parameters to them."""
+        """Return fields or parameters, keyed by the name that the code on this side uses."""
         return {item.wire if self.side == "typescript" else item.name: item for item in items}
 
     def compare(self, old: Type, new: Type) -> tuple[frozenset[Code], frozenset[Code]]:
@@ -397,11 +390,10 @@ class _SurfacePair:
         return _subtract(old, new), _subtract(new, old)
 
     def show_change(self, old: Type, new: Type) -> str:
-        """Describe the old and new types, to complete a sentence."""
         return f"changed from `{self.show(old.text)}` to `{self.show(new.text)}`"
 
     def explain_new_type(self, use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
-        """Describe the code that a type with the alternatives `more` added and `less` removed may break."""
+        """Describe the code that a changed type can break. The type gained the alternatives `more` and lost `less`."""
         if not more and not less:
             return None
         shown = quote(sorted(map(self.show, more or less)))
@@ -412,12 +404,11 @@ class _SurfacePair:
         return f"{makers[use]} it to {shown} must change"
 
     def explain_renaming(self, name: str, known: Collection[str]) -> str | None:
-        """Describe a removed method's new name or return None if it is unknown."""
+        """Describe the new name of a removed method. Return None if it was not renamed."""
         now = self.renamed.get(name)
         return f"it was renamed to `{now}`" if now is not None and now in known else None
 
     def get_subject(self, name: str, old: _Compared | None, new: _Compared | None) -> Subject:
-        """Return the subject for a part that exists on at least one side."""
         before = old.place if old is not None else None
         after = new.place if new is not None else None
         return Subject(
@@ -429,7 +420,7 @@ class _SurfacePair:
 
 
 def _find_places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
-    """Yield the location of each primitive and shared schema, with its section and its name or URI."""
+    """Yield each primitive's and each shared schema's key (section, and name or URI) and location."""
     for tool in manifest.tools:
         yield (vocabulary.TOOLS.name, tool.name), tool.place
     for primitive in (*manifest.resources, *manifest.templates, *manifest.prompts):

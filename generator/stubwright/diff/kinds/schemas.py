@@ -39,7 +39,7 @@ _EFFORT: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class SchemaComparison:
-    """The old and new schemas of one input or output."""
+    """Compares the old and new schema of one input or output."""
 
     subject: str
     direction: Direction
@@ -59,7 +59,7 @@ class SchemaComparison:
         return self._compare_formats() if are_same(self.old.wire, self.new.wire) else list(self._compare_edits())
 
     def _compare_formats(self) -> list[Change]:
-        """Compare equal schemas in which the meaning of `format` may differ."""
+        """Compare the meaning of `format` in schemas that are otherwise equal."""
         if self.old_formats == self.new_formats:
             return []
         old, new = self._get_validators()
@@ -120,7 +120,7 @@ class SchemaComparison:
         *,
         fits: bool,
     ) -> Change:
-        """Classify an edit. `others` is the new schema without it, if it can be undone."""
+        """Classify an edit. `others` is the new schema without the edit, or None if the edit cannot be reverted."""
 
         def classify(impact: Impact, example: tuple[ir.Json] | None = None, why: str | None = None) -> Change:
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact, example, why)
@@ -134,7 +134,7 @@ class SchemaComparison:
         is_possible = not edited.is_broken
         if fits or (is_possible and self._fits(base, edited)):
             if edit.code in ("SW532", "SW533") and self.direction == "input":
-                return classify("may break", why="old calls stay valid, but nothing reads the property any more")
+                return classify("may break", why="old calls stay valid; the server ignores the property")
             return classify("compatible")
         example = None
         if is_possible:
@@ -150,7 +150,6 @@ class SchemaComparison:
         return classify(self._impact(example), example)
 
     def _explain_harmless(self, change: Change, *, is_equal: bool) -> Change:
-        """Describe the consequences of a compatible change if they are not obvious."""
         if is_equal:
             why = "both schemas accept the same values, so nothing changes for callers and handlers"
             return replace(change, help=change.help or why, is_equal=True)
@@ -172,15 +171,12 @@ class SchemaComparison:
         return SchemaValidator(self.old.wire, self.old_formats), SchemaValidator(self.new.wire, self.new_formats)
 
     def _is_decided(self, old: SchemaValidator, new: SchemaValidator) -> bool:
-        """Return whether the new schema's compatibility is proved or disproved."""
         return self._fits(old, new) or self._find_example(old, [new], [], self._blame) is not None
 
     def _fits(self, old: SchemaValidator, new: SchemaValidator) -> bool:
-        """Return whether the new schema is provably compatible."""
         return self._proofs.covers(new, old) if self.direction == "input" else self._proofs.covers(old, new)
 
     def _is_equal(self, old: SchemaValidator, new: SchemaValidator) -> bool:
-        """Return whether a compatible new schema provably accepts the same values."""
         return self._proofs.covers(old, new) if self.direction == "input" else self._proofs.covers(new, old)
 
     def _find_hints(self, old: SchemaValidator, new: SchemaValidator) -> Sequence[Any]:
@@ -194,7 +190,7 @@ class SchemaComparison:
         hints: Sequence[Any],
         budget: Budget | None = None,
     ) -> tuple[ir.Json] | None:
-        """Return an instance that the old schema accepts and the others reject, or the reverse for outputs."""
+        """Return an instance that `old` accepts and all `others` reject; for outputs, the reverse."""
         if self.direction == "input":
             return counterexample.find([old], others, hints, budget or self._budget)
         return counterexample.find(others, [old], hints, budget or self._budget)

@@ -38,10 +38,10 @@ def compare(
     """Yield all changes to the server.
 
     Args:
-        pair: The manifests.
-        old: The value of the old entry file.
-        new: The value of the new entry file.
-        files: The paths of both, as in source locations.
+        pair: The lowered manifests.
+        old: The old entry file's contents.
+        new: The new entry file's contents.
+        files: The old and new entry file's paths, as in source locations.
     """
 
     subject = Subject(_ABOUT, Place(files[0]), Place(files[1]))

@@ -1,4 +1,4 @@
-"""Compares skills, their frontmatter and their files.
+"""Compares skills, including frontmatter and files.
 
 Hosts identify a skill by its URI, and ask for approval again when a file's digest changes (SEP-2640, "Security
 Considerations").
@@ -22,7 +22,7 @@ _APPROVAL = "hosts ask their users for approval again"
 
 
 def compare(pair: ManifestPair, files: tuple[str, str]) -> Iterator[Change]:
-    """Yield changes to skills. `files` are the two entry files."""
+    """Yield changes to skills. `files` are the old and new entry file's paths."""
     before, after = ({skill["uri"]: skill for skill in manifest.skills} for manifest in (pair.old, pair.new))
     texts = _texts(pair.old), _texts(pair.new)
     old, new = Place(files[0], ("skills",)), Place(files[1], ("skills",))
@@ -61,7 +61,6 @@ def _compare_skill(
 
 
 def _texts(manifest: ir.Manifest) -> Mapping[str, str]:
-    """Return the skills' text files, by URI."""
     known = frozenset(manifest.skill_files)
     entries = [entry for entry in manifest.document.get("resources") or () if entry["uri"] in known]
     return {

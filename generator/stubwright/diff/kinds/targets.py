@@ -1,4 +1,4 @@
-"""Finds target rules that the new manifest violates and the old one did not."""
+"""Finds target rules that the new manifest violates and the old manifest did not."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 
 def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Change]:
-    """Yield a change for each tool and each target rule that it newly violates.
+    """Yield a change for each rule of a target that a tool newly violates.
 
     Args:
-        pair: The two manifests.
-        names: The targets. By default, the new manifest's targets, or the portable target if there are none.
-        file: The new entry file, as in source locations.
+        names: The targets to check. By default, the new manifest's targets, or the portable target if it lists none.
+        file: The new entry file's path, as in source locations.
     """
     shared = {shared.name: shared.schema.place for shared in pair.new.shared}
     by_name = {tool.name: tool for tool in pair.new.tools}

@@ -60,11 +60,13 @@ class ManifestPair:
         return match_renamed(old, new)
 
     def find_successions(self) -> list[aliases.Succession]:
-        """Return the removed tools whose names are now aliases."""
+        """Return the removed tools with names that are now aliases."""
         return aliases.find_successions(self.old, self.new)
 
     def list_both(self) -> list[tuple[ir.Tool, ir.Tool]]:
-        """Return the tools in both manifests, in the new manifest's order with renamed tools, followed by aliases."""
+        """Return the pairs of old and new tools: equal and renamed tools in the new manifest's order, then aliased
+        tools.
+        """
         old = {tool.name: tool for tool in self.old.tools}
         names = {new: was for was, new in self.match_renamed().items()}
         pairs = [(old[was], tool) for tool in self.new.tools for was in [names.get(tool.name, tool.name)] if was in old]
@@ -81,7 +83,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
         if tool.name in renamed:
             new = new_tools[renamed[tool.name]]
             mark = f"stubwright: {{aliases: [{{name: {tool.name}}}]}}"
-            why = f"to answer to both names, give the new one `{mark}`"
+            why = f"to accept both names, add to the new tool `{mark}`"
             subject = Subject(describe_subject(tool), tool.place, new.place).at("name")
             yield subject.change("SW512", "breaking", f"it was renamed to `{new.name}`", why)
         elif tool.name in succeeded:
@@ -106,7 +108,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def describe_subject(tool: ir.Tool) -> str:
-    """Return a tool's name for messages."""
+    """Return a tool as the subject of a message."""
     return f"tool `{tool.name}`"
 
 
@@ -201,7 +203,6 @@ def _compare_headers(about: str, old: ir.Tool, new: ir.Tool) -> Iterator[Change]
 def _compare_served(
     tool: Subject, old: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], pair: ManifestPair
 ) -> Iterator[Change]:
-    """Yield changes under a tool's `stubwright` key."""
     subject = tool.at("stubwright")
     own_policies = before.get("policy") or {}, after.get("policy") or {}
     all_tools = [manifest.document.get("policy") or {} for manifest in (pair.old, pair.new)]
@@ -260,7 +261,6 @@ def _compare_bindings(
 
 
 def _source(binding: Mapping[str, Any]) -> str:
-    """Describe the source of an argument's value."""
     if "claim" in binding:
         return f"the claim `{binding['claim']}`"
     if "env" in binding:
@@ -274,10 +274,10 @@ def compare_apis(
     """Yield changes to the APIs that tools call. An API has a source location only if the entry file declares it.
 
     Args:
-        entry_files: The roots of both entry files.
-        old: The `apis` of the old entry file.
-        new: The `apis` of the new entry file.
-        pair: The manifests.
+        entry_files: The root locations of the old and new entry files.
+        old: The old entry file's `apis`.
+        new: The new entry file's `apis`.
+        pair: The lowered manifests.
     """
     before, after = (manifest.document.get("apis") or {} for manifest in (pair.old, pair.new))
     for name in after:
@@ -304,7 +304,7 @@ def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mappin
         elif now:
             impact, state = "compatible", "now deprecated"  # a minor version (SemVer 2.0.0, 7)
             use = now.get("use")
-            why = f"callers are told to use `{use}`" if use else None
+            why = f"callers should use `{use}`" if use else None
         yield subject.at("deprecated").change("SW519", impact, f"it is {state}", why)
     was, now = before.get("ask") or {}, after.get("ask") or {}
     for name in dict.fromkeys((*now, *was)):
@@ -312,16 +312,16 @@ def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mappin
             continue
         question = subject.at("ask", name)
         if name not in was:
-            why = "a client that cannot ask its user may be rejected"
-            yield question.change("SW521", "may break", f"it may now ask `{name}`", why)
+            why = "calls from clients that cannot ask their user may be rejected"
+            yield question.change("SW521", "may break", f"the question `{name}` was added", why)
         elif name not in now:
-            yield question.change("SW521", "compatible", f"it no longer asks `{name}`")
+            yield question.change("SW521", "compatible", f"the question `{name}` was removed")
         else:
-            yield question.change("SW521", "may break", f"it asks `{name}` differently")
+            yield question.change("SW521", "may break", f"the question `{name}` changed")
 
 
 def _suggest_replacement(tool: ir.Tool) -> str | None:
-    """Return advice about a removed tool, or None if it was deprecated without a replacement."""
+    """Return advice on a removed tool. Return None if the tool was deprecated without a replacement."""
     if tool.deprecated is None:
         return "to let callers migrate first, keep it for one version with `stubwright: {deprecated: {use: …}}`"
     use = tool.deprecated.get("use")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def compare(pair: ManifestPair, files: tuple[str, str]) -> Iterator[Change]:
-    """Yield changes to toolsets and their contents. `files` are the two entry files."""
+    """Yield changes to toolsets and their tools. `files` are the old and new entry file's paths."""
     before, after = pair.old.toolsets, pair.new.toolsets
     listed = {tool.name for tool in pair.new.tools}
     for name in {**before, **after}:
@@ -31,10 +31,10 @@ def compare(pair: ManifestPair, files: tuple[str, str]) -> Iterator[Change]:
             was, now = before[name]["tools"], after[name]["tools"]
             for tool in was:
                 if tool not in now and tool in listed:  # a removed tool is reported separately
-                    yield subject.change("SW561", "breaking", f"`{tool}` was removed from it")
+                    yield subject.change("SW561", "breaking", f"the tool `{tool}` was removed")
             for tool in now:
                 if tool not in was:
-                    yield subject.change("SW561", "compatible", f"`{tool}` was added to it")
+                    yield subject.change("SW561", "compatible", f"the tool `{tool}` was added")
             if bool(before[name].get("readOnly")) != bool(after[name].get("readOnly")):
                 message = "it is now read-only" if after[name].get("readOnly") else "it is no longer read-only"
                 yield subject.change("SW561", "cosmetic", message)

@@ -16,7 +16,7 @@ _WITHOUT_MEANING: Final = frozenset(
 
 
 def strip_annotations(schema: Json, dialect: Dialect) -> Json:
-    """Return the schema without annotations."""
+    """Return a copy of the schema without annotations."""
     if not isinstance(schema, dict):
         return schema
     stripped: dict[str, Json] = {}

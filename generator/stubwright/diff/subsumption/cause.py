@@ -22,7 +22,7 @@ _HARD: Final = (
 def find_culprit(
     old: SchemaValidator, new: SchemaValidator, is_decided: Callable[[SchemaValidator, SchemaValidator], bool]
 ) -> str | None:
-    """Return the keyword whose removal makes the comparison decidable, or None."""
+    """Return a keyword that, if removed, makes the comparison decidable, or None."""
     for keyword in _HARD:
         if not (_has(old.schema, keyword) or _has(new.schema, keyword)):
             continue

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 400
 _ROUNDS: Final = (400, 4_000)
-"""The step limits for each depth and hint, in rounds."""
+"""The step limits for each depth and hint, in the first and in the second round."""
 
 _LEVELS: Final = (2, 4, 10)
 """The instance depths to try, shallowest first, since a recursive reference could use up all steps."""
@@ -32,7 +32,7 @@ def find(
 ) -> tuple[Json] | None:
     """Search for a value that every schema in `accepting` accepts and every schema in `rejecting` rejects.
 
-    Returns it in a one-element tuple, or None if none is found within the budget.
+    Return the value in a one-element tuple, or None if the search finds none within the budget.
     """
     whole = (
         *(Subschema(validator.schema, validator) for validator in accepting),
@@ -68,6 +68,6 @@ def _list_values(group: Group, search: Search) -> Iterator[Json]:
 
 
 def show(value: Json, limit: int = 160) -> str:
-    """Format an instance for a message as one line of JSON, truncated if it is long."""
+    """Format an instance for a message: one line of JSON, truncated to `limit` characters."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

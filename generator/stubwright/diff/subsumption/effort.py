@@ -26,7 +26,7 @@ _DEEPEST: Final = 20
 
 
 def is_costly(validator: SchemaValidator) -> bool:
-    """Return whether the library may need more than a second for a schema."""
+    """Return whether the library might need more than a second for a schema."""
     total = 0
     for _, schema in dialects.iterate_subschemas(validator.schema, validator.dialect):
         factors = _list_factors(schema, validator.targets, 0)
@@ -38,7 +38,7 @@ def is_costly(validator: SchemaValidator) -> bool:
 
 
 def _list_factors(schema: Json, targets: Mapping[str, Json], depth: int) -> list[int]:
-    """Return the alternative counts of the parts that apply to the same instance, omitting counts of 1."""
+    """Return the number of alternatives of each part that applies to the same instance. Omits the number 1."""
     if not isinstance(schema, dict) or depth > _DEEPEST:
         return []
 

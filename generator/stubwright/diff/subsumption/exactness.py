@@ -23,9 +23,9 @@ _NOT_MONOTONE: Final = frozenset({"not", "if", "oneOf", "contains", "unevaluated
 
 
 def widen(schema: Json, dialect: Dialect, *, asserts_all: bool) -> Json:
-    """Return a schema with ordinary formats that accepts at least the instances of one with exact formats.
+    """Return a schema with ordinary formats that accepts at least what `schema` accepts with exact formats.
 
-    If `asserts_all` is true, formats without types stay. Base64 becomes a pattern, which is exact.
+    If `asserts_all` is true, keep formats without Python types. Base64 becomes a pattern, which is exact.
     """
     if not isinstance(schema, dict):
         return schema
@@ -42,8 +42,8 @@ def widen(schema: Json, dialect: Dialect, *, asserts_all: bool) -> Json:
 def prevents_proof(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
     """Return whether widening can hide an incompatibility, so that a proof holds only for the widened schemas.
 
-    It can if only `wide` is exact, if only `narrow` is exact and has a non-monotone keyword, or if both are exact and a
-    constant matches a format inexactly. Formats without types do not matter.
+    Widening can hide one if only `wide` is exact, if only `narrow` is exact and has a non-monotone keyword, or if both
+    are exact and a constant matches a format inexactly. Formats without Python types do not matter.
     """
     are_exact = [get_settings(validator.formats)["exact"] for validator in (wide, narrow)]
     keywords = [(key, value) for validator in (wide, narrow) for key, value in _list_keywords(validator.schema)]
@@ -61,14 +61,13 @@ def _is_text(value: Json) -> bool:
 
 
 def _is_inexact(text: str) -> bool:
-    """Return whether a string matches a format whose type cannot represent it exactly."""
+    """Return whether a string matches a format with a Python type that cannot represent the string exactly."""
     from stubwright_runtime.schema.exact_formats import fits, is_valid
 
     return any(is_valid(form, text) and not fits(form, text) for form in _TYPED)
 
 
 def _list_keywords(value: Json) -> Iterator[tuple[str, Json]]:
-    """Yield the keys and values of all objects in a schema."""
     if isinstance(value, dict):
         yield from value.items()
     for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

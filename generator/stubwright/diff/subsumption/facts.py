@@ -1,8 +1,8 @@
-"""Derives facts about an instance from the keywords of a schema that it matches or violates.
+"""Derives facts about an instance from the keywords of a schema that the instance matches or violates.
 
-A claim is a schema that an instance matches or violates. It implies facts about the instance: its types, bounds, keys
-and items, and claims about its parts. The facts can be weaker than the claim, but never stronger (JSON Schema 2020-12,
-Core 10 and 11, Validation 6).
+A claim states that an instance matches or violates a schema. The claim implies facts about the instance: its types,
+bounds, keys and items, and claims about its parts. The facts can be weaker than the claim, but never stronger (JSON
+Schema 2020-12, Core 10 and 11, Validation 6).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _WITHOUT_MEANING: Final = frozenset(
     | {"$schema", "$id", "id", "$vocabulary", "$defs", "definitions"}
     | {"then", "else", "minContains", "maxContains", "exclusiveMinimum", "exclusiveMaximum"}
 )
-"""Keywords that assert nothing, or only with others. Except in draft-04, the two bounds are assertions."""
+"""Keywords that assert nothing, or only next to others. The two bounds are assertions except in draft-04."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A schema that an instance matches (`holds`) or violates. `side` is the index of its document."""
+    """A schema that an instance matches (`holds`) or violates. `side` is the index of the schema's document."""
 
     schema: Json = field(compare=False, hash=False)
     side: int
@@ -47,31 +47,31 @@ class Claim:
     text: str
 
     def derive(self, schema: Json, *, holds: bool | None = None) -> Claim:
-        """Return a claim about another schema in the same document."""
+        """Return a claim about another schema in this claim's document."""
         return make_claim(schema, self.side, holds=self.holds if holds is None else holds)
 
     @property
     def negation(self) -> Claim:
-        """The claim that is true if this one is false."""
+        """The claim that is true exactly if this one is false."""
         return Claim(self.schema, self.side, not self.holds, self.text)
 
 
 def make_claim(schema: Json, side: int, *, holds: bool) -> Claim:
-    """Return a claim. A schema without references does not depend on its document."""
+    """Return a claim. If the schema has no references, the claim does not depend on a document (`side` is -1)."""
     text = json.dumps(schema, sort_keys=True)
     return Claim(schema, side if '"$ref"' in text else -1, holds, text)
 
 
 @dataclass(frozen=True, slots=True)
 class IsOfKind:
-    """The instance is of one of these types."""
+    """The instance has one of these types."""
 
     kinds: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordFact:
-    """An instance of the keyword's type fulfils or violates a keyword without subschemas."""
+    """An instance of the keyword's type fulfills or violates a keyword that has no subschemas."""
 
     keyword: str
     value: Any
@@ -87,7 +87,7 @@ class OneOfValues:
 
 @dataclass(frozen=True, slots=True)
 class EachItem:
-    """If the instance is an array, its first items match the claims in `prefix`, and the others match `rest`."""
+    """If the instance is an array, the first items match the claims in `prefix`, and all other items match `rest`."""
 
     prefix: Sequence[Claim]
     rest: Claim | None
@@ -104,7 +104,7 @@ class SomeItem:
 
 @dataclass(frozen=True, slots=True)
 class EachMember:
-    """If the instance is an object, its values match the claims for their keys, as in JSON Schema."""
+    """If the instance is an object, each value matches the claims for its key, as in JSON Schema."""
 
     named: Mapping[str, Claim]
     patterns: Mapping[str, Claim]
@@ -203,7 +203,7 @@ def list_facts(claim: Claim, dialect: Dialect, *, asserts_formats: bool) -> Fact
 
 
 def _list_keywords(schema: Mapping[str, Any], dialect: Dialect, *, asserts_formats: bool) -> list[str]:
-    """Return a schema's assertions, one keyword for each group of related keywords."""
+    """Return a schema's assertion keywords, but only one of each group of related keywords."""
     if "$ref" in schema and dialect.reference_hides_siblings:
         return ["$ref"]
     ignored = _WITHOUT_MEANING if dialect.name == "draft-04" else _WITHOUT_MEANING - _EXCLUSIVE
@@ -223,7 +223,6 @@ _GROUPS: Final = {
 
 
 def _fulfil(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dialect) -> Iterator[Fact]:
-    """Yield the facts that follow from a fulfilled keyword."""
     value: Any = schema.get(keyword)
     match keyword:
         case "$ref":
@@ -272,7 +271,7 @@ def _fulfil(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dial
 
 
 def _violate(keyword: str, schema: Mapping[str, Any], claim: Claim, dialect: Dialect) -> Iterator[Facts]:
-    """Yield the facts for each possible violation of a keyword. `()` is an unknown violation."""
+    """Yield the facts that follow from each possible violation of a keyword, or `()` for an unknown violation."""
     value: Any = schema.get(keyword)
     match keyword:
         case "$ref":

@@ -26,8 +26,8 @@ _Answer = TypeVar("_Answer")
 class ProofMemory:
     """The results of proofs about pairs of schemas.
 
-    `effort` is the remaining budget. Each proof costs the square of its schemas' total length. The first proof is
-    always tried.
+    `effort` is the remaining budget. Each proof costs the square of the two schemas' total length. The first
+    proof is always attempted.
     """
 
     effort: int
@@ -39,7 +39,9 @@ class ProofMemory:
         return self._recall(self._covered, wide, narrow, covers, otherwise=False)
 
     def find_rejected(self, wide: SchemaValidator, narrow: SchemaValidator) -> tuple[Json, ...]:
-        """Return at most one schema for instances that `narrow` accepts and `wide` rejects, as a hint."""
+        """Return at most one schema that describes instances which `narrow` accepts and `wide` rejects, as a search
+        hint.
+        """
 
         def find(wide: SchemaValidator, narrow: SchemaValidator) -> tuple[Json, ...]:
             hint = find_rejected(wide, narrow)

@@ -17,7 +17,7 @@ _NAMED: Final = frozenset({"$defs", "definitions"})
 
 
 def align(old: Json, new: Json, dialect: Dialect) -> Json:
-    """Return the new schema in the old schema's order if the order has no meaning."""
+    """Reorder the new schema's entries like the equal entries in the old schema, where order has no meaning."""
     # After a move, a reference such as `#/anyOf/1` would refer to another alternative.
     return _Aligner(dialect, may_move_alternatives=not any(map(_counts_alternatives, (old, new)))).align_schema(
         old, new
@@ -25,7 +25,6 @@ def align(old: Json, new: Json, dialect: Dialect) -> Json:
 
 
 def _counts_alternatives(schema: Json) -> bool:
-    """Return whether a reference points to an alternative by index."""
     if isinstance(schema, dict):
         reference = schema.get("$ref")
         if isinstance(reference, str) and not _ALTERNATIVES.isdisjoint(reference.split("/")):
@@ -40,7 +39,7 @@ class _Aligner:
         self._moved = _ALTERNATIVES if may_move_alternatives else frozenset[str]()
 
     def align_schema(self, old: Json, new: Json) -> Json:
-        """Return the new schema in the old schema's order."""
+        """Reorder the new schema's entries like the equal entries in the old schema."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return new
         return {keyword: self._align_value(keyword, old.get(keyword), value) for keyword, value in new.items()}
@@ -83,9 +82,9 @@ class _Aligner:
 
 
 def _match(old: Sequence[str], new: Sequence[str]) -> list[int]:
-    """Return the indexes of the new entries in the order of the equal old entries.
+    """Return the new entries' indexes, in the order of the equal old entries.
 
-    Other new entries fill the positions of removed entries.
+    New entries without an equal old entry fill the positions of removed entries.
     """
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, text in enumerate(new):

@@ -1,4 +1,4 @@
-"""Proves that a regular expression matches every string that another one matches.
+"""Proves that a regular expression matches every string that another regular expression matches.
 
 A pattern with a single character class (`.`, `[a-z]`, `\\S+`) matches every string that contains such a character
 (ECMA-262, 22.2), so a pattern that requires one of these characters implies it. Other patterns are compared as text.
@@ -39,7 +39,6 @@ def implies(pattern: str, other: str) -> bool:
 
 @lru_cache(256)
 def _read_single_class(pattern: str) -> _Ranges | None:
-    """Return the characters that a single-class pattern matches, or None for other patterns."""
     reader = _Reader(pattern)
     try:
         ranges = reader.read_class()
@@ -50,7 +49,7 @@ def _read_single_class(pattern: str) -> _Ranges | None:
 
 @lru_cache(256)
 def _list_required(pattern: str) -> tuple[_Ranges, ...]:
-    """Return character classes such that every match contains a character from each."""
+    """Return character classes. Every match contains a character from each of these classes."""
     if len(pattern) > _LARGEST_PATTERN:
         return ()
     reader = _Reader(pattern)
@@ -63,13 +62,11 @@ def _list_required(pattern: str) -> tuple[_Ranges, ...]:
 
 @dataclass
 class _Reader:
-    """Parses a pattern in one pass."""
-
     pattern: str
     at: int = 0
 
     def read_alternatives(self, depth: int) -> tuple[_Ranges, ...]:
-        """Parse `a|b` and return the required classes: for several alternatives, a union of one class from each."""
+        """Parse `a|b`. Return the required classes: for several alternatives, the union of one class from each."""
         if depth > _DEEPEST:
             raise _UnreadableError
         alternatives = [self._read_sequence(depth)]
@@ -108,7 +105,6 @@ class _Reader:
         return required
 
     def read_class(self) -> _Ranges:
-        """Parse one character, or a class."""
         if self._accept("."):
             return _negate(_TERMINATORS)
         if self._accept("["):
@@ -175,7 +171,6 @@ class _Reader:
 
 
 def _merge(ranges: list[tuple[int, int]]) -> _Ranges:
-    """Return sorted ranges without overlaps."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if merged and low <= merged[-1][1] + 1:

@@ -38,16 +38,16 @@ _FAILURES: Final = (
 
 @dataclass(frozen=True)
 class SchemaValidator(parts.SchemaValidator):
-    """A schema that can be compared with others."""
+    """A schema with its dialect and `format` semantics, for proofs."""
 
     @cached_property
     def canonical(self) -> CanonicalSchema | None:
-        """The library's canonical schema. None if it is unsupported or too costly."""
+        """The library's canonical form of the schema. None if the schema is unsupported or too costly."""
         return None if self.is_costly else _canonicalize(self.schema, asserts=self.formats == "assert")
 
     @cached_property
     def is_costly(self) -> bool:
-        """True if the library might take too long."""
+        """True if canonicalizing the schema might take longer than a second."""
         return effort.is_costly(self)
 
     @cached_property
@@ -75,7 +75,7 @@ def covers(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
 
 
 def make_comparable(*validators: SchemaValidator) -> tuple[SchemaValidator, ...]:
-    """Convert schemas to one dialect and one meaning of `format` if possible."""
+    """Convert two schemas to one dialect and one meaning of `format`, if possible."""
     comparable = validators
     if len({validator.formats for validator in comparable}) > 1:
         comparable = tuple(
@@ -111,7 +111,7 @@ def _merge_exclusive(validator: SchemaValidator) -> SchemaValidator:
 
 
 def find_rejected(wide: SchemaValidator, narrow: SchemaValidator) -> Json | None:
-    """Return a schema for instances that `narrow` accepts and `wide` rejects, as a hint, or None."""
+    """Return a schema that describes instances which `narrow` accepts and `wide` rejects, as a search hint, or None."""
     wide, narrow = map(_merge_exclusive, make_comparable(wide.asserted, narrow.asserted))
     if wide.canonical is None or narrow.canonical is None:
         return None
@@ -141,7 +141,7 @@ def _covers(wide: CanonicalSchema, narrow: CanonicalSchema) -> Containment:
 
 
 def _is_proved_by_cases(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
-    """Return whether `wide` covers `narrow` because every case in which it does not is contradictory."""
+    """Return whether `wide` provably covers `narrow`: every case in which it would not is contradictory."""
     dialect = wide.dialect
     if dialect is not narrow.dialect or wide.formats != narrow.formats:
         return False

@@ -78,7 +78,7 @@ def is_refuted(fitted: Json, violated: Json, dialect: Dialect, formats: Formats)
 
 
 def _has_other_bases(schema: Json, *, is_root: bool = True) -> bool:
-    """Return whether references may resolve to targets other than pointers from the root."""
+    """Return whether references can resolve to targets other than pointers from the root."""
     if isinstance(schema, list):
         return any(_has_other_bases(inner, is_root=False) for inner in schema)
     if not isinstance(schema, dict):
@@ -92,8 +92,6 @@ def _has_other_bases(schema: Json, *, is_root: bool = True) -> bool:
 
 @dataclass(slots=True)
 class _Case:
-    """The facts about an instance in one case of a proof."""
-
     kinds: frozenset[str] = KINDS
     claims: frozenset[Claim] = frozenset()
     plain: frozenset[tuple[str, str, bool]] = frozenset()
@@ -108,7 +106,6 @@ class _Case:
     open: tuple[Disjunction, ...] = ()
 
     def copy(self) -> _Case:
-        """Return an independent copy of the case."""
         return _Case(*(getattr(self, name) for name in self.__slots__))
 
     def read(self, keyword: str, *, holds: bool) -> list[Any]:
@@ -156,7 +153,7 @@ class _Refutation:
         return lowest
 
     def _add(self, case: _Case, facts: Facts) -> bool:
-        """Add facts to a case. Return whether it is still possible."""
+        """Add facts to a case. Return whether the case is still possible."""
         pending: list[Fact] = [*facts]
         while pending:
             self.steps -= 1
@@ -217,7 +214,6 @@ class _Refutation:
         return list_facts(claim, self.dialect, asserts_formats=settings["formats"])
 
     def _is_possible(self, case: _Case) -> bool:
-        """Return whether a case's types, values and keys allow any instance."""
         if case.values is not None:
             case.kinds &= self._list_kinds(case.values)
         missing = {member.name for member in case.some_members if member.name is not None} & case.absent
@@ -231,7 +227,7 @@ class _Refutation:
         return kinds
 
     def _close(self, case: _Case) -> int | None:
-        """Refute a case or each of its alternatives. See `refute`."""
+        """Refute a case by the facts, or each alternative of the case. Returns a level, like `refute`."""
         if self.depth >= _DEEPEST:
             return None
         self.depth += 1
@@ -265,13 +261,11 @@ class _Refutation:
         return _join(self._close(each) for each in possible)
 
     def _fork(self, case: _Case, either: Disjunction, facts: Facts) -> _Case | None:
-        """Return the case in which an alternative is true, or None if it is impossible."""
         made = case.copy()
         made.open = tuple(other for other in case.open if other is not either)
         return made if self._add(made, facts) else None
 
     def _refutes(self, claims: frozenset[Claim], value: Json) -> bool:
-        """Return whether a value disproves one of the claims."""
         self.steps -= 1
         for claim in claims:
             validator = self._compile(claim)
@@ -280,7 +274,6 @@ class _Refutation:
         return False
 
     def _compile(self, claim: Claim) -> CompiledSchema | None:
-        """Return a validator for a claim's schema, or None if it does not compile."""
         key = claim.text, claim.side
         if key not in self._validators:
             self._validators[key] = self._make_validator(claim)
@@ -301,7 +294,7 @@ class _Refutation:
             return None
 
     def _contradict(self, case: _Case) -> int | None:
-        """Refute a case by its facts, for each possible instance type. See `refute`."""
+        """Refute a case by the facts, for each possible instance type. Returns a level, like `refute`."""
         return _join(self._contradict_kind(case, kind) for kind in sorted(case.kinds))
 
     def _contradict_kind(self, case: _Case, kind: str) -> int | None:
@@ -374,7 +367,7 @@ class _Refutation:
         return None
 
     def _refute_member(self, case: _Case, member: SomeMember) -> int | None:
-        """Refute a claim about a value in the instance, for each possible key. See `refute`."""
+        """Refute a claim about a value in the instance, for each possible key. Returns a level, like `refute`."""
         claims = [member.claim] if member.claim is not None else []
         if member.name is not None:
             if self._refutes(frozenset(case.names), member.name):
@@ -408,13 +401,11 @@ class _Refutation:
         )
 
     def _may_be(self, member: SomeMember, name: str) -> bool:
-        """Return whether the fact's value might be at this key."""
         if name in member.other_names or any(self._matches(text, name) for text in member.other_patterns):
             return False
         return member.pattern is None or self._matches(member.pattern, name) is not False
 
     def _matches(self, pattern: str, name: str) -> bool | None:
-        """Return whether a key matches a pattern, or None if the validator rejects the pattern."""
         validator = self._compile(make_claim({"pattern": pattern}, -1, holds=True))
         return None if validator is None else bool(validator.is_valid(name))
 
@@ -429,7 +420,7 @@ class _Refutation:
 
 
 def _list_other_claims(case: _Case, met: Mapping[str | None, bool]) -> Iterator[Claim]:
-    """Yield the claims about an undeclared key's value, by the patterns that the key matches."""
+    """Yield the claims about an undeclared key's value. `met` specifies the patterns that the key matches."""
     for each in case.members:
         yield from (claim for text, claim in each.patterns.items() if met[text])
         if each.rest is not None and not any(met[text] for text in each.patterns):
@@ -447,7 +438,6 @@ def _list_item_claims(case: _Case, place: int) -> Iterator[Claim]:
 
 
 def _is_settled(case: _Case, either: Disjunction) -> bool:
-    """Return whether an alternative is already true in a case."""
     return any(
         all(
             (isinstance(fact, IsOfKind) and case.kinds <= fact.kinds)
@@ -459,7 +449,7 @@ def _is_settled(case: _Case, either: Disjunction) -> bool:
 
 
 def _join(levels: Iterator[int | None] | Sequence[int | None]) -> int | None:
-    """Return the lowest level that the proofs assume, or None if a proof is missing."""
+    """Return the lowest level that any of the proofs assumes, or None if a proof failed."""
     lowest = _UNASSUMED
     for level in levels:
         if level is None:
@@ -477,7 +467,6 @@ def _is_never(claim: Claim) -> bool:
 
 
 def _get_reusable(document: Json) -> str:
-    """Return a document's reusable schemas as text."""
     members = document if isinstance(document, dict) else {}
     reusable = {key: members[key] for key in ("$defs", "definitions") if key in members}
     return json.dumps(reusable, sort_keys=True)
@@ -496,7 +485,7 @@ def _has_plain_references(schema: Json) -> bool:
 
 
 def _are_exact(values: Json, dialect: Dialect) -> bool:
-    """Return whether validation is independent of how the values are spelled."""
+    """Return whether all validators treat equal spellings of these values, such as `1` and `1.0`, the same."""
     match values:
         case bool() | str() | None:
             return True
@@ -510,14 +499,14 @@ def _are_exact(values: Json, dialect: Dialect) -> bool:
 
 
 def _get_least(case: _Case, keyword: str) -> float:
-    """Return the lowest length or count that `keyword` and its opposite allow."""
+    """Return the lowest length or count that `keyword` (`minLength`, …) and its violated opposite allow."""
     opposite = keyword.replace("min", "max")
     bounds: list[float] = [*case.read(keyword, holds=True), *(value + 1 for value in case.read(opposite, holds=False))]
     return max([0, *(ceil(bound) for bound in bounds)])
 
 
 def _get_largest(case: _Case, keyword: str) -> float:
-    """Return the highest length or count that `keyword` and its opposite allow."""
+    """Return the highest length or count that `keyword` (`maxLength`, …) and its violated opposite allow."""
     opposite = keyword.replace("max", "min")
     bounds: list[float] = [*case.read(keyword, holds=True), *(value - 1 for value in case.read(opposite, holds=False))]
     return min([float("inf"), *(floor(bound) for bound in bounds)])
@@ -557,7 +546,6 @@ def _is_whole(number: float) -> bool:
 
 
 def _list_integers(case: _Case) -> list[Json] | None:
-    """Return the integers within the bounds, or None if there are too many."""
     (low, is_low_excluded), (high, is_high_excluded) = _find_bounds(case)
     if not (-_EXACT < low <= high < _EXACT) or high - low > _WIDEST:
         return None

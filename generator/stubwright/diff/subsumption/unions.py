@@ -1,4 +1,4 @@
-"""Replaces `oneOf` with `anyOf` if its alternatives exclude each other, so that alternatives can be compared.
+"""Replaces `oneOf` with `anyOf` if the alternatives exclude each other, so that alternatives can be compared.
 
 The two are equivalent if no instance matches two alternatives (JSON Schema 2020-12, Core 10.2.1.3). Unless this is
 proved, `oneOf` stays unchanged.
@@ -26,7 +26,7 @@ _NUMBERS: Final = frozenset({"integer", "number"})
 
 
 def merge_exclusive(schema: Json, dialect: Dialect) -> Json:
-    """Replace each `oneOf` with `anyOf` if its alternatives provably exclude each other."""
+    """Replace each `oneOf` with `anyOf` if the alternatives provably exclude each other."""
     subschemas = [inner for _, inner in dialects.iterate_subschemas(schema, dialect) if isinstance(inner, dict)]
     # A reference through `/oneOf/` would no longer resolve.
     if not any("oneOf" in inner for inner in subschemas) or any(
@@ -61,7 +61,6 @@ class _Merger:
         return {**merged, "anyOf": options}
 
     def _exclude(self, left: Json, right: Json, level: int) -> bool:
-        """Return whether provably no instance matches both."""
         first, second = ([*self._list_applied(schema, set())] for schema in (left, right))
         if any(_differ(self._list_values(each), self._list_values(other)) for each in first for other in second):
             return True
@@ -77,7 +76,6 @@ class _Merger:
         )
 
     def _list_applied(self, schema: Json, followed: set[str]) -> Iterator[dict[str, Any]]:
-        """Yield the schema and all subschemas that apply to the same instance."""
         if not isinstance(schema, dict):
             return
         reference = schema.get("$ref")
@@ -94,7 +92,7 @@ class _Merger:
             yield from self._list_applied(inner, followed)
 
     def _list_values(self, schema: dict[str, Any]) -> list[_Kind] | None:
-        """Return an instance's possible values or types, or None if they are not restricted."""
+        """Return the values or types that a schema allows, or None if it restricts neither."""
         if "const" in schema:
             return [_describe(schema["const"])]
         if "enum" in schema:
@@ -110,7 +108,8 @@ def _list_properties(applied: Iterable[dict[str, Any]]) -> Iterator[dict[str, Js
 
 
 def _describe(value: Json) -> _Kind:
-    """Return a value's type and its identity within that type, which is None if it is unreliable.
+    """Return a value's type and a key that identifies the value within the type. The key is None if validators
+    disagree.
 
     Numbers are compared as floats, so that equal numbers are equal in every validator.
     """
@@ -134,7 +133,6 @@ def _merge_numbers(name: str) -> str:
 
 
 def _differ(left: list[_Kind] | None, right: list[_Kind] | None) -> bool:
-    """Return whether no value matches both descriptions."""
     if left is None or right is None:
         return False
     return not any(

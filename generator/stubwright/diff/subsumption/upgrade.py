@@ -1,6 +1,6 @@
 """Translates schemas in older dialects to 2020-12, so that schemas in two dialects can be compared.
 
-Annotations may be lost.
+The translation can lose annotations.
 """
 
 from __future__ import annotations
