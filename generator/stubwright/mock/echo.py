@@ -17,10 +17,10 @@ def echo(value: Any, schema: Any, arguments: Mapping[str, Any], input_schema: An
     """Return a value in which properties with an argument's name and type get the argument's value.
 
     Args:
-        value: A value that matches `schema`; nested objects change, too, but not lists.
-        schema: The result's schema, with its own `$defs`.
+        value: A value that matches `schema`. Nested objects also change, but lists do not.
+        schema: The result's schema, including `$defs`.
         arguments: The call's arguments.
-        input_schema: The arguments' schema, with its own `$defs`.
+        input_schema: The arguments' schema, including `$defs`.
     """
     properties = _properties(input_schema, input_schema)
     known = {
@@ -52,13 +52,12 @@ def _properties(schema: Any, root: Any) -> Mapping[str, Any]:
 
 
 def _resolve_schema(schema: Any, root: Any) -> Any:
-    """Return a schema without descriptions, with its references resolved."""
+    """Return a schema with resolved references and without descriptions, for comparing schemas."""
     target = _target(schema, root)
     return {key: value for key, value in target.items() if key not in _WORDS} if isinstance(target, dict) else target
 
 
 def _target(schema: Any, root: Any) -> Any:
-    """Return the target of a schema's reference in `root`, or the schema itself if it is not a reference."""
     for _ in range(_CHAIN):
         reference = schema.get("$ref") if isinstance(schema, dict) else None
         if not isinstance(reference, str) or not reference.startswith("#/"):

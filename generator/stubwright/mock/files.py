@@ -1,6 +1,6 @@
 """Collects a package's files for a mock: its `manifest.json`, and the contents of resources and prompts.
 
-It trusts only the cache from the user's last run, not the checkout.
+The files come from the compiler or from the user's own cache, never from the checkout.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _FILES: Final = "files"
 _SERVER: Final = "server.py"
-"""A module that only packages with a server contain; other packages have no content files."""
+"""A module that only packages with a server contain. Other packages have no content files."""
 
 
 @dataclass(frozen=True, slots=True)
 class MockFiles:
-    """A server's import package, and its files by path."""
+    """A server's import package, and the package's files, keyed by path."""
 
     package: str
     files: Mapping[str, bytes]
@@ -36,11 +36,11 @@ def make_files(manifest: ir.Manifest) -> MockFiles:
 
 
 def find_generated(manifest: str, target: Target) -> MockFiles | None:
-    """Return a manifest's generated files; None if it must be compiled.
+    """Return a manifest's generated files, or None if the manifest must be compiled first.
 
     Args:
         manifest: The manifest's path.
-        target: Its package's target.
+        target: The location of the generated package.
     """
     from stubwright.project import freshness  # imported here, since commands without a project do not need the cache
     from stubwright.project.files import layout

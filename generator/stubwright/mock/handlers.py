@@ -1,7 +1,7 @@
 """Mock handlers for any generated package.
 
-A tool returns the output of one of its examples, else a value generated from its `outputSchema`, else an explanatory
-text. It never asks questions.
+A tool returns an example's output, or a value generated from its `outputSchema`. If it has neither, it returns text
+that explains this. Mock tools never ask questions.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def make_handlers(
 
     Args:
         tools: The package's tools.
-        methods: The handler methods, keyed by name: their roles, with the wire names of their entries.
-        seed: The random seed; generated values also depend on the tool and its arguments.
+        methods: The role of each handler method and its entry's wire name, keyed by method name.
+        seed: The random seed. Generated values also depend on the tool and the arguments.
         in_json: The URIs, or URI templates, of JSON resources.
-        pages: The key for the next page in the results of paginated tools, keyed by tool name.
+        pages: For each paginated tool's name, the result key that contains the next page's cursor.
     """
     methods_by_name: dict[str, Callable[..., Awaitable[Any]]] = {
         name: (
@@ -53,7 +53,7 @@ def make_handlers(
 def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
     """Return a method that computes a response from a tool's arguments.
 
-    It has a fixed number of parameters, since inspecting `*arguments` would slow down the server's start.
+    The method has a fixed number of parameters, since inspecting `*arguments` would slow down the server's start.
     """
 
     async def respond(_self: object, args: Any, _ctx: Any) -> Any:
@@ -63,7 +63,7 @@ def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
 
 
 def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
-    """Return a method that computes a response from the server's arguments, if any; the context comes last."""
+    """Return a method that computes a response from the first argument, unless the context is the only argument."""
 
     async def respond(_self: object, *arguments: Any) -> Any:
         return answer(arguments[0] if len(arguments) > 1 else None)
@@ -103,14 +103,13 @@ def _answer_tool(tool: Tool, seed: int, next_key: str | None) -> _Answer:
 
 
 def _find_example_output(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]) -> Any:
-    """Return the output of the example with these arguments, else of the first example with an output."""
     with_output = [example for example in examples if "output" in example]
     matching = [example for example in with_output if are_equal(example["input"], dict(arguments))]
     return (matching or with_output)[0]["output"] if with_output else _MISSING
 
 
 def _answer_primitive(name: str, role: MethodRole, *, in_json: bool) -> _Answer:
-    """Return a response for a resource or a prompt without content in the manifest; completions are empty."""
+    """Return a response function for a resource or prompt without content in the manifest. Completions are empty."""
 
     def answer(args: Any) -> Any:
         if role == "completion":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 MANIFEST: Final = "manifest.json"
-"""The package's manifest, as generated."""
+"""The generated `manifest.json`."""
 
 OPTIONS: Final = "mock.json"
 """The mock's options file."""

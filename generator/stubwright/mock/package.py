@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _Package = TypeVar("_Package", bound="MockPackage")
 
 _LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "budget", "handles", "http", "policy"})
-"""The extension keys that do not apply to a mock, which has no limits, authorization, API calls or questions."""
+"""Extension keys that a mock ignores, since it has no limits, authorization, API calls or questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RawArguments:
 
     @classmethod
     def model_validate(cls, values: Mapping[str, Any]) -> RawArguments:
-        """Wrap arguments that match their schema."""
+        """Wrap arguments, which the server has already validated against the schema."""
         return cls(values)
 
     def model_dump(self, *, mode: str) -> Mapping[str, Any]:  # noqa: ARG002 - the signature of `Model`
@@ -41,7 +41,7 @@ class RawArguments:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MockTool(Tool):
-    """A tool with the list entry of the server's tool, without its API.
+    """A tool that is listed like the server's tool, but does not call an API.
 
     Attributes:
         is_lenient: True if the server does not list the `outputSchema`, since its API's responses might not match it.
@@ -66,10 +66,10 @@ class MockPackage(Package):
         """Assemble a package.
 
         Args:
-            name: Its folder's import name.
-            document: Its manifest.
-            methods: The handler methods, keyed by role and wire name of their entry.
-            calls: The HTTP calls for the server's tools, which the mock does not make.
+            name: The import name of the package's folder.
+            document: The parsed `manifest.json`.
+            methods: The handler methods' names, keyed by role and wire name of the entry.
+            calls: The HTTP calls that implement the server's tools. The mock does not make them.
         """
 
         def list_entries(section: vocabulary.Section) -> list[tuple[str, Mapping[str, Any]]]:
@@ -116,17 +116,17 @@ class MockPackage(Package):
 
 
 def load(name: str, folder: Path) -> tuple[MockPackage, object]:
-    """Return the package with this name, and mock handlers.
+    """Return the package in `folder`, and mock handlers.
 
     Args:
-        name: The folder's import name.
-        folder: The folder with its files.
+        name: The import name of the folder.
+        folder: The folder that contains the package's files.
     """
     return load_as(MockPackage, name, folder)
 
 
 def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, object]:
-    """Return a package of this class, and mock handlers; see `load`."""
+    """Return a package that is an instance of this class, and mock handlers. See `load`."""
     whole: Mapping[str, Any] = json.loads((folder / MANIFEST).read_bytes())
     document = _remove_policies(whole)
     options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_bytes())
@@ -143,7 +143,6 @@ def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, ob
 
 
 def _remove_policies(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest without the keys that do not apply to a mock."""
     return {
         key: [_remove_extension_keys(entry) for entry in value] if isinstance(value, list) else value
         for key, value in document.items()
@@ -163,7 +162,7 @@ def _find_calls(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _find_pages(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the paginated tools, each with the key for the next page in its results."""
+    """Yield each paginated tool's name and the result key that contains the next page's cursor."""
     for tool in document["tools"]:
         extension = tool.get("stubwright") or {}
         if "paginate" in extension:
@@ -173,7 +172,6 @@ def _find_pages(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _find_json_resources(document: Mapping[str, Any]) -> frozenset[str]:
-    """Return the resources and resource templates with a JSON MIME type (RFC 6839, 3.1)."""
     media_types = [
         (entry[section.key], str(entry.get("mimeType", "")).partition(";")[0].strip().lower())
         for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES)

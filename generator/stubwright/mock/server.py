@@ -56,7 +56,7 @@ def serve(
         command = [sys.executable, "-P", "-m", package, "--handlers", f"{package}:HANDLERS", *options]
         path = os.pathsep.join([name, *filter(None, [os.environ.get("PYTHONPATH")])])
         # its own session, so that it receives Ctrl-C only once, from this process
-        # The server stops when its input is closed, over stdio and HTTP, and so stops with this process.
+        # The server stops when its standard input is closed, even over HTTP, and so stops with this process.
         stdin = subprocess.PIPE if "--http" in options else None
         process = subprocess.Popen(  # noqa: S603 - our own command
             command, env={**os.environ, "PYTHONPATH": path}, stdin=stdin, start_new_session=True
@@ -87,9 +87,9 @@ main(PACKAGE)
 
 @contextmanager
 def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
-    """Forward signals that stop the process to a server, which then shuts down cleanly.
+    """Forward signals that stop this process to a server process, which then shuts down cleanly.
 
-    Yields a function that sets the server, which also receives earlier signals.
+    Yield a function that sets the server process. It then also receives the signals that arrived earlier.
     """
     servers: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
@@ -114,5 +114,5 @@ def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
 
 
 def _translate_signal(number: int) -> int:
-    """Return the signal to forward; closing the terminal also stops the server."""
+    """Return the signal to forward. A closed terminal also stops the server."""
     return number if number == signal.SIGINT else signal.SIGTERM

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def describe(rule: Rule) -> str:
-    """Return a rule as a phrase."""
+    """Describe a rule in a phrase, such as `tools have a description`."""
     return _WORDS[rule.kind](rule.value)
 
 

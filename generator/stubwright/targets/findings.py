@@ -22,9 +22,9 @@ class Finding:
     Attributes:
         target: The target.
         rule: The rule.
-        tool: The name of the tool; None for the whole list.
+        tool: The tool's name, or None if the whole list violates the rule.
         pointer: The location in the tool's definition.
-        what: The fault, as a clause to follow the tool's name.
+        what: The fault, as a clause that follows the tool's name.
         fix: The fix.
         others: The number of other locations in the tool with the same fault.
     """
@@ -45,8 +45,8 @@ def find_violations(
 
     Args:
         tools: All tools in a client's list.
-        target: The target.
-        part: The tools to check individually; None for all.
+        target: The target to check.
+        part: The tools to check individually, or None for all. Rules for lists always apply to all tools.
     """
     for rule in target.rules:
         for_each = rules.OF_TOOLS.get(rule.kind)

@@ -24,12 +24,12 @@ class Key:
     """A `_meta` key that a host reads.
 
     Attributes:
-        name: The key.
-        host: The host that reads it.
-        says: Its meaning.
-        takes: A description of its valid values.
-        schema: The JSON Schema of its valid values.
-        source: The URL of the evidence.
+        name: The key in `_meta`.
+        host: The host that reads the key.
+        says: The key's meaning, as a phrase.
+        takes: The valid values, as a phrase.
+        schema: The valid values, as a JSON Schema.
+        source: The evidence's URL.
         read: The day on which the source was read, such as `2026-11-26`.
         certainty: `documented` by the host, or `reported` by users.
     """

@@ -1,7 +1,7 @@
 """Checks the rules of targets, with one function per kind of rule in the table.
 
-Each function takes a tool and the rule's value, and yields the locations that violate the rule, each with the fault
-and the fix. The functions in `OF_LISTS` take all tools in a list.
+Each function accepts a tool and the rule's value, and yields the locations that violate the rule, each with the fault
+and the fix. The functions in `OF_LISTS` accept all tools in a list.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _find_long_name(tool: ListedTool, value: Sequence[Any]) -> Found:
     whole = form.replace("{server}", tool.server).replace("{tool}", tool.name)
     if len(whole) > longest:
         fix = f"shorten the tool's or the server's name by {len(whole) - longest} characters"
-        yield ("name",), f"is called `{whole}` there: {len(whole)} characters, more than {longest}", fix
+        yield ("name",), f"becomes `{whole}` with its prefix: {len(whole)} characters, more than {longest}", fix
 
 
 def _description(tool: ListedTool, value: Sequence[int | None]) -> Found:
@@ -57,14 +57,14 @@ def _find_missing_title(tool: ListedTool, among_annotations: bool) -> Found:
 
 def _any_hint(tool: ListedTool, names: Sequence[str]) -> Found:
     if not any(_has_hint(tool, name) for name in names):
-        fix = "set hints in `annotations`: whether it only reads or is destructive"
+        fix = "set hints in `annotations`: whether the tool only reads or is destructive"
         yield ("annotations",), f"has neither {' nor '.join(f'`{name}`' for name in names)}", fix
 
 
 def _hints(tool: ListedTool, names: Sequence[str]) -> Found:
     for name in names:
         if not _has_hint(tool, name):
-            yield ("annotations",), f"does not set `{name}`", "set it in `annotations` to true or false"
+            yield ("annotations",), f"does not set `{name}`", "set it to true or false in `annotations`"
 
 
 def _find_missing_hints(tool: ListedTool) -> Found:
@@ -171,7 +171,7 @@ def _find_empty_schemas(tool: ListedTool) -> Found:
             held = (isinstance(value, dict) and _target(tool, value)) or value
             if name in required and isinstance(held, dict) and _may_be_empty(held):
                 what = f"requires `{name}` even if it is empty or null"
-                fix = "make it optional, and treat a missing value as empty"
+                fix = "make the argument optional, and treat a missing value as empty"
                 yield (*_INPUT, *pointer, "properties", name), what, fix
 
 
@@ -201,7 +201,7 @@ def _flat(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         if pointer and pointer[0] == "properties" and schema.get("properties"):
             what = "has an object with properties in an argument"
-            yield (*_INPUT, *pointer, "properties"), what, "describe them in the argument's description"
+            yield (*_INPUT, *pointer, "properties"), what, "describe the properties in the argument's description"
 
 
 def _find_open_objects(tool: ListedTool) -> Found:
@@ -214,7 +214,7 @@ def _find_open_objects(tool: ListedTool) -> Found:
 def _all_required(tool: ListedTool) -> Found:
     for pointer, schema in tool.schemas:
         for name in _optional(schema):
-            fix = "make it required and nullable"
+            fix = "make the property required and nullable"
             yield (*_INPUT, *pointer, "properties", name), f"has an optional property `{name}`", fix
 
 
@@ -242,7 +242,7 @@ def _find_min_items(tool: ListedTool, allowed: Sequence[int]) -> Found:
     for pointer, schema in tool.schemas:
         if schema.get("minItems", allowed[0]) not in allowed:
             what = f"has `minItems: {schema['minItems']}` instead of {' or '.join(map(str, allowed))}"
-            yield (*_INPUT, *pointer, "minItems"), what, "put it in the description"
+            yield (*_INPUT, *pointer, "minItems"), what, "describe the constraint instead"
 
 
 def _formats(tool: ListedTool, allowed: Sequence[str]) -> Found:
@@ -250,7 +250,7 @@ def _formats(tool: ListedTool, allowed: Sequence[str]) -> Found:
         name = schema.get("format")
         if isinstance(name, str) and name not in allowed:
             what = f"uses the `format` `{name}`, which is not one of {', '.join(allowed)}"
-            yield (*_INPUT, *pointer, "format"), what, "put it in the description"
+            yield (*_INPUT, *pointer, "format"), what, "describe the constraint instead"
 
 
 def _find_recursion(tool: ListedTool) -> Found:
@@ -381,13 +381,13 @@ def _is_object(schema: Mapping[str, Any]) -> bool:
 
 def _tools(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]:
     if len(tools) > most:
-        yield f"there are {len(tools):,} tools, more than {most:,}", "offer subsets with `toolsets`"
+        yield f"the list has {len(tools):,} tools, more than {most:,}", "offer subsets with `toolsets`"
 
 
 def _optional_properties(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]:
     count = sum(len(_optional(schema)) for tool in tools for _, schema in tool.schemas)
     if count > most:
-        yield f"the tools have {count:,} optional properties in total, more than {most:,}", "offer only some of them"
+        yield f"the tools have {count:,} optional properties in total, more than {most:,}", "offer fewer tools"
 
 
 def _unions(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]:
@@ -396,7 +396,7 @@ def _unions(tools: Sequence[ListedTool], most: int) -> Iterator[tuple[str, str]]
     )
     if count > most:
         what = f"the tools have {count:,} unions (`anyOf`, lists of types) in total, more than {most:,}"
-        yield what, "offer only some of them"
+        yield what, "offer fewer tools"
 
 
 OF_TOOLS: Final[Mapping[str, Callable[[ListedTool, Any], Found]]] = {

@@ -23,17 +23,17 @@ PORTABLE: Final = "portable"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule.
+    """A target's rule for tools.
 
     Attributes:
-        kind: Its kind; `rules.py` has a function for each kind.
-        value: Its parameter: a pattern, a limit, or keywords.
-        source: The URL of the evidence.
+        kind: The rule's kind. `rules.py` has a function for each kind.
+        value: The rule's parameter: a pattern, a limit, or keywords.
+        source: The evidence's URL.
         read: The day on which the source was read, as YYYY-MM-DD.
         certainty: The kind of evidence.
         is_lossy: True if the target accepts tools that violate the rule, but ignores parts of them.
-        fix: The fix, if it differs from the kind's default.
-        consequence: The consequence of violating it, if it differs from the target's.
+        fix: The fix, if the default fix of the kind does not apply.
+        consequence: The consequence of a violation, if it differs from the target's.
     """
 
     kind: str
@@ -60,11 +60,11 @@ class Target:
     """A client or an API.
 
     Attributes:
-        name: Its name in manifests and for `--target`.
-        title: Its display name.
-        consequence: The consequence of violating one of its rules.
-        rules: Its rules.
-        note: Advice for its users.
+        name: The name in manifests and for `--target`.
+        title: The display name.
+        consequence: The consequence of violating a rule.
+        rules: The rules for tools.
+        note: Advice for the target's users.
     """
 
     name: str
@@ -75,8 +75,6 @@ class Target:
 
 
 class _Table(Mapping[str, Target]):
-    """The targets by name; the file is read on first use."""
-
     @cached_property
     def _document(self) -> Mapping[str, Any]:
         document: Mapping[str, Any] = json.loads((Path(__file__).parent / "targets.json").read_text("utf-8"))
@@ -87,15 +85,12 @@ class _Table(Mapping[str, Target]):
         return {name: _read(name, entry) for name, entry in self._document["targets"].items()}
 
     def list_presets(self) -> list[str]:
-        """Return the names of all presets."""
         return [*self._document["presets"]]
 
     def list_names(self) -> list[str]:
-        """Return the names of all presets and targets."""
         return [*self.list_presets(), *self]
 
     def expand(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the names with presets replaced by their targets, without duplicates."""
         presets: Mapping[str, Sequence[str]] = self._document["presets"]
         return tuple(dict.fromkeys(target for name in names for target in presets.get(name, (name,))))
 

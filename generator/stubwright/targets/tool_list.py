@@ -19,8 +19,8 @@ class ListedTool:
     """A tool in `tools/list`, whose input schema is parsed once for all rules.
 
     Attributes:
-        definition: Its entry in the list.
-        server: Its server's name, which clients prepend to its own.
+        definition: The tool's entry in the list.
+        server: The server's name, which clients prepend to the tool's name.
     """
 
     definition: Mapping[str, Any]
@@ -43,7 +43,7 @@ class ListedTool:
 
     @cached_property
     def schemas(self) -> Sequence[tuple[Pointer, Mapping[str, Any]]]:
-        """All subschemas that are objects, with their pointers, in source order."""
+        """All subschemas of the input schema that are objects, with their pointers, in source order."""
         subschemas = dialects.iterate_subschemas(self.schema, self.dialect)
         return [(pointer, schema) for pointer, schema in subschemas if isinstance(schema, dict)]
 
