@@ -34,13 +34,13 @@ _SHOWN: Final = 2_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark."""
+    """Register `@pytest.mark.contract`."""
     config.addinivalue_line("markers", _MARK)
     config.stash[_RUNS] = {}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize the test with all checks. Raises pytest.Collector.CollectError if the mark is invalid."""
+    """Parametrize a marked test with all checks. Raises pytest.Collector.CollectError if the mark is invalid."""
     mark = metafunc.definition.get_closest_marker("contract")
     if mark is None:
         return
@@ -58,12 +58,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Reject the mark on items that pytest cannot parametrize, such as unittest methods. Raises pytest.UsageError."""
     if item.get_closest_marker("contract") is not None and not hasattr(item, "callspec"):
-        raise pytest.UsageError(f"@pytest.mark.contract is for pytest functions, and {item.name} is not one")
+        raise pytest.UsageError(f"@pytest.mark.contract requires a pytest function, and {item.name} is not one")
 
 
 @pytest.fixture
 def contract_check(request: pytest.FixtureRequest) -> Any:
-    """Return the test's check, and the command-line words."""
+    """Return the check that this test runs, and the arguments of `stubwright test`."""
     return request.param
 
 
@@ -85,8 +85,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The outcome of a run: its report, or why there is none."""
-
     report: Mapping[str, Any]
     problem: str = ""
 
@@ -95,7 +93,7 @@ _RUNS: Final = pytest.StashKey[dict[tuple[str, ...], _Run]]()
 
 
 def _make_words(mark: pytest.Mark) -> tuple[str, ...]:
-    """Return the words after `stubwright test`. Raises pytest.Collector.CollectError if the mark is invalid."""
+    """Return the arguments of `stubwright test`. Raises pytest.Collector.CollectError if the mark is invalid."""
     options = dict(mark.kwargs)
     words = [*_make_repeated(options)]
     words += [f"--{name}={options.pop(name)}" for name in _OPTIONS if name in options]
@@ -108,12 +106,12 @@ def _make_words(mark: pytest.Mark) -> tuple[str, ...]:
         case ([_, *_] as command,):
             return (*words, "--", *map(str, command))
     raise pytest.Collector.CollectError(
-        "@pytest.mark.contract takes a manifest, a contract, a URL, or a command as a list"
+        "@pytest.mark.contract requires a manifest, a contract, a URL, or a command as a list"
     )
 
 
 def _make_repeated(options: dict[str, Any]) -> Iterator[str]:
-    """Remove repeatable options and yield their words. Raises pytest.Collector.CollectError."""
+    """Remove repeatable options from `options` and yield their arguments. Raises pytest.Collector.CollectError."""
     for name, option in _LISTS.items():
         values = options.pop(name, ())
         if isinstance(values, str):
@@ -143,7 +141,6 @@ def _run(words: Sequence[str], config: pytest.Config) -> _Run:
 
 
 def _check(item: pytest.Function, check: Check, words: Sequence[str], run: _Run, *, is_strict: bool) -> None:
-    """Fail or skip a test unless the server passes the check."""
     from stubwright.contract_tests.checks import OF_CALLS, OF_PROBES
 
     if run.problem:
@@ -157,18 +154,17 @@ def _check(item: pytest.Function, check: Check, words: Sequence[str], run: _Run,
         item.add_report_section("call", "contract", text)
         return
     if report["away"]:
-        pytest.fail(f"the rest was not tested: {report['away']}", pytrace=False)
+        pytest.fail(f"this check did not run: {report['away']}", pytrace=False)
     if check.since > report["revision"]:
-        pytest.skip(f"MCP {report['revision']} has no such rule")
+        pytest.skip(f"MCP {report['revision']} does not have this rule")
     if check in OF_PROBES and not any(word.startswith("--probe=") for word in words):
-        pytest.skip("no probe is given")
+        pytest.skip("this check requires `probe`")
     if check in OF_CALLS and not any(tool["valid"] + tool["invalid"] for tool in report["tools"]):
         reasons = {tool["skipped"] for tool in report["tools"]}
         pytest.skip(f"no tool was called: {'; '.join(sorted(filter(None, reasons))) or 'the server has no tools'}")
 
 
 def _describe(fault: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines that describe a failure."""
     more = f" ({fault['count']} calls)" if fault["count"] > 1 else ""
     place = f"tool `{fault['tool']}`: " if fault["tool"] else ""
     yield f"{place}{fault['message']}{more}"

@@ -151,7 +151,7 @@ def test_hints_are_compared_with_what_calls_change(tmp_path: Path) -> None:
     status, report = run(tmp_path, "--probe", "shown {}", "--allow-writes", "--cases", "30", tools=tools)
     assert status == 1
     faults = {fault["check"]: (fault["tool"], fault["arguments"], fault["message"]) for fault in report["faults"]}
-    words = "`shown` has another result"
+    words = "`shown` returns a different result"
     assert faults["read-only-changes-nothing"] == ("sneaky", {"number": 21}, f"after this call, {words}")
     again = ("again", {"number": 0}, f"after the same call was repeated, {words}")
     assert faults["idempotent-changes-nothing-more"] == again
@@ -217,7 +217,7 @@ def test_a_server_goes_on_after_a_call_is_cancelled(ends: bool, seconds: float, 
     assert session.cancelled == cancelled, "a slow call is not cancelled"
     assert (fault is not None) is (ends and cancelled > 0)
     if fault is not None:
-        words = "`tools/list`, sent after a call was cancelled, has no answer: the server ended"
+        words = "`tools/list`, sent after a call was cancelled, got no response: the server ended"
         assert (fault.check.name, fault.tool, fault.message) == ("goes-on-after-cancelling", "deaf", words)
 
 
@@ -288,7 +288,7 @@ def test_only_tools_that_say_that_they_only_read_are_called(tmp_path: Path) -> N
     assert report["tools"][0]["skipped"] == "it does not declare `readOnlyHint: true`; add --allow-writes to call it"
     assert not (tmp_path / "erased").exists()
     status, report = run(tmp_path, "--allow-writes", "--tool", "er*", "--cases", "5", tools=("erase", "good"))
-    assert [tool["skipped"] for tool in report["tools"]] == [None, "not named by --tool"]
+    assert [tool["skipped"] for tool in report["tools"]] == [None, "no --tool names it"]
     assert (tmp_path / "erased").exists()
     assert status == 1  # the unknown tool
 

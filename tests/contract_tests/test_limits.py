@@ -144,8 +144,8 @@ MARKED = '{**result, "_meta": {"io.stubwright/replayed": True}}'
             {"key": "request"},
             "the result of the repeated call has no `io.stubwright/replayed` in its `_meta`",
         ),
-        (MARKED.replace("{**result", '{"content": []'), {"key": ["q"]}, "the repeated call has a different result"),
-        ("None", {"key": "all"}, "the repeated call has no result"),
+        (MARKED.replace("{**result", '{"content": []'), {"key": ["q"]}, "the repeated call returned a different result"),
+        ("None", {"key": "all"}, "the repeated call returned no result"),
     ],
 )
 def test_a_repeated_call_of_a_tool_with_once(

@@ -89,7 +89,7 @@ def test_hints_are_checked_with_a_probe_alone(pytester: pytest.Pytester) -> None
     chosen = ("-rs", "-k", "read-only-changes-nothing")
     result = run(pytester, *chosen)
     result.assert_outcomes(skipped=1, deselected=len(CHECKS) - 1)
-    result.stdout.fnmatch_lines(["SKIPPED*no probe is given*"])
+    result.stdout.fnmatch_lines(["SKIPPED*this check requires `probe`*"])
     write(pytester, "good", options=", probe='good {\"number\": 1}'")
     run(pytester, *chosen).assert_outcomes(passed=1, deselected=len(CHECKS) - 1)
 
@@ -111,7 +111,7 @@ def test_rules_of_later_revisions_are_skipped(pytester: pytest.Pytester) -> None
     write(pytester, target=[sys.executable, "old.py"])
     result = run(pytester, "-rs", "-k", "tool-names or tools-are-declared")
     result.assert_outcomes(passed=1, skipped=1, deselected=len(CHECKS) - 2)
-    result.stdout.fnmatch_lines(["SKIPPED*MCP 2025-06-18 has no such rule"])
+    result.stdout.fnmatch_lines(["SKIPPED*MCP 2025-06-18 does not have this rule"])
 
 
 @pytest.mark.parametrize("options", [(), pytest.param(("-n", "2", "--dist", "loadfile"), marks=pytest.mark.long)])
@@ -152,7 +152,7 @@ def test_a_mark_on_a_class_is_for_each_function_and_the_server_is_tested_once(
             ),
             ("specs/none.yaml", ", case=3", "*@pytest.mark.contract has no option `case`"),
             (7, ", scopes='read'", "*@pytest.mark.contract: `scopes` must be a list, as in ?'read'?"),
-            (7, "", "*@pytest.mark.contract takes a manifest, a contract, a URL, or a command as a list"),
+            (7, "", "*@pytest.mark.contract requires a manifest, a contract, a URL, or a command as a list"),
         ],
         1,
     ),
@@ -179,7 +179,7 @@ def test_a_method_of_unittest_is_refused_and_not_passed_over(pytester: pytest.Py
         """)
     result = run(pytester)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*@pytest.mark.contract is for pytest functions, and test_one is not one"])
+    result.stderr.fnmatch_lines(["*@pytest.mark.contract requires a pytest function, and test_one is not one"])
 
 
 @pytest.mark.long

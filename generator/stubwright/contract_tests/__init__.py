@@ -1,4 +1,4 @@
-"""Contract tests for any MCP server: calls its tools with generated arguments and checks the responses."""
+"""Contract tests for any MCP server: calls the server's tools with generated arguments and checks the responses."""
 
 from typing import Final
 

@@ -25,11 +25,9 @@ _SHOWN: Final = 300
 
 
 def check_answer(case: Case, answer: Answer, output: Validator | None, revision: str) -> Iterator[Finding]:
-    """Yield the checks that fail for the response to a call.
+    """Yield the checks that the response to a call fails.
 
     Args:
-        case: The call's arguments.
-        answer: The response.
         output: The validator for the tool's `outputSchema`, if any.
         revision: The negotiated MCP revision.
     """
@@ -41,7 +39,7 @@ def check_answer(case: Case, answer: Answer, output: Validator | None, revision:
 
 
 def is_rejection(answer: Answer, revision: str) -> bool:
-    """Return whether the tool rejects the arguments in the form that its revision allows.
+    """Return whether the response rejects the arguments in a form that the MCP revision allows.
 
     In MCP 2025-06-18 and earlier (server/tools, Error Handling), "Invalid arguments" are protocol errors; in MCP
     2025-11-25 and later, results with `isError`.
@@ -70,11 +68,11 @@ def _check(case: Case, answer: Answer, output: Validator | None) -> Iterator[Fin
 def _check_error(case: Case, error: ProtocolError) -> Iterator[Finding]:
     shown = f"{_shorten(error.message)} ({error.code})"
     if language := find_stack([error.message, error.data]):
-        yield Finding(checks.NO_STACK, f"a stack trace of {language} in a protocol error")
+        yield Finding(checks.NO_STACK, f"the protocol error contains a {language} stack trace")
     if case.is_valid:
-        yield Finding(checks.NO_PROTOCOL_ERROR, f"the protocol error {shown}")
+        yield Finding(checks.NO_PROTOCOL_ERROR, f"the call caused the protocol error {shown}")
         return
-    yield Finding(checks.TOOL_ERROR, f"the protocol error {shown}")
+    yield Finding(checks.TOOL_ERROR, f"the call caused the protocol error {shown}")
     yield from _check_words(case, error.message)
 
 
@@ -88,12 +86,12 @@ def _check_result(case: Case, result: Result, output: Validator | None) -> Itera
         return
     if result.is_error:
         if language := find_stack(result.value.get("content")):
-            yield Finding(checks.NO_STACK, f"a stack trace of {language} in a result with `isError`")
+            yield Finding(checks.NO_STACK, f"the result with `isError` contains a {language} stack trace")
         if not case.is_valid or not result.text.strip():
             yield from _check_words(case, result.text)
         return
     if not case.is_valid:
-        yield Finding(checks.REFUSED, f"accepted, although {case.reason}")
+        yield Finding(checks.REFUSED, f"the call was accepted, although {case.reason}")
         return
     if output is not None:
         yield from _check_structured(result.value, output)
@@ -103,7 +101,7 @@ def _check_result(case: Case, result: Result, output: Validator | None) -> Itera
 
 def _check_words(case: Case, text: str) -> Iterator[Finding]:
     if not text.strip():
-        yield Finding(checks.SAYS_WHAT, "an error without text")
+        yield Finding(checks.SAYS_WHAT, "the error has no text")
     elif case.about and not any(name.casefold() in text.casefold() for name in case.about):
         yield Finding(checks.SAYS_WHAT, f"the error does not mention `{case.about[-1]}`: {_shorten(text)}")
 

@@ -33,7 +33,7 @@ class Result:
 
     @property
     def text(self) -> str:
-        """The text in its content blocks, joined."""
+        """The result's text content blocks, joined."""
         content = self.value.get("content")
         blocks = content if isinstance(content, list) else []
         return "\n".join(str(block["text"]) for block in blocks if isinstance(block, dict) and "text" in block)
@@ -44,10 +44,7 @@ class ProtocolError:
     """A JSON-RPC error.
 
     Attributes:
-        code: The error code.
-        message: The error message.
-        data: The error data.
-        seconds: The latency.
+        seconds: The latency in seconds.
         retry_after: The server's `Retry-After` in seconds, if any.
     """
 
@@ -78,7 +75,7 @@ class Disconnect:
     """No response, because the connection broke or HTTP rejected the request.
 
     Attributes:
-        why: The reason, as a clause to follow the server's name.
+        why: The reason, as a clause that follows the server's name.
         retry_after: The server's `Retry-After` in seconds, if any.
         has_ended: True if the server process has exited.
     """
@@ -90,7 +87,7 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True)
 class RateLimitRefusal:
-    """A rejection by a rate limit, and the seconds until the server accepts calls again."""
+    """A response that rejects a call because of a rate limit, with the seconds until the server accepts calls again."""
 
     seconds: float
 
@@ -113,15 +110,16 @@ _WAIT: Final = re.compile(
 )
 _UNITS: Final = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DEFAULT_WAIT: Final = 1.0
-"""The assumed seconds until a server accepts calls again, if it does not send `Retry-After`."""
+"""The number of seconds to wait after a rejected call if the server does not send `Retry-After`."""
 
 _LONGEST_WORDS: Final = 500  # characters; longer errors have other causes
 
 
 def find_limit(answer: Answer) -> RateLimitRefusal | None:
-    """Return the rate limit that a response reports; None for other responses.
+    """Return the rejection if a rate limit rejected the call, otherwise None.
 
-    The patterns match messages from this project's servers and HTTP (RFC 6585, section 4; RFC 9110, section 10.2.3).
+    The patterns match the messages of this project's servers and of HTTP (RFC 6585, section 4; RFC 9110, section
+    10.2.3).
     """
     match answer:
         case Disconnect(retry_after=float() as seconds) | ProtocolError(retry_after=float() as seconds):

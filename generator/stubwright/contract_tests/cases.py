@@ -1,4 +1,4 @@
-"""Generates calls to one tool: its examples, boundary values, and arguments with one error.
+"""Generates calls to a tool: examples, boundary values, and arguments with a single error.
 
 A validator classifies each call: valid arguments also match each `format`, and invalid arguments are invalid even
 if `format` is ignored, because servers can ignore `format` (JSON Schema 2020-12, Validation, 7.2).
@@ -30,13 +30,12 @@ class Case:
     """Arguments for one call.
 
     Attributes:
-        arguments: The arguments.
-        is_valid: True if the `inputSchema` accepts them.
+        is_valid: True if the `inputSchema` accepts the arguments.
         words: A description of the tested value.
-        reason: The validation error for invalid arguments.
-        about: The path of names to the only invalid argument; empty if several are invalid.
+        reason: The validation error, if the arguments are invalid.
+        about: The names on the path to the invalid argument. Empty if several arguments are invalid.
         path: The path to the difference from `base`.
-        base: The valid arguments from which these were derived, if any.
+        base: The valid arguments that these arguments were derived from, if any.
     """
 
     arguments: Mapping[str, Any]
@@ -52,14 +51,14 @@ class Arguments:
     """Generates and classifies one tool's arguments."""
 
     def __init__(self, schema: Any) -> None:
-        """Compile an `inputSchema`. Raises ValueError if it is invalid."""
+        """Compile an `inputSchema`. Raises ValueError if the schema is invalid."""
         # Arguments are an object, even if the schema allows other types.
         self._schema = {"type": "object", **schema} if isinstance(schema, dict) else {"type": "object"}
         self._strict = Validator(schema, formats=True)
         self._lenient = Validator(schema)
 
     def classify(self, arguments: Any, words: str) -> Case | None:
-        """Return a case, or None if the arguments' validity depends on `format` assertion."""
+        """Return a case, or None if the arguments are only valid if `format` is ignored."""
         if not isinstance(arguments, dict):
             return None
         if errors := self._lenient.find_errors(arguments):
@@ -68,7 +67,7 @@ class Arguments:
         return Case(arguments, True, words) if self._strict.accepts(arguments) else None
 
     def make_cases(self, examples: Iterable[Mapping[str, Any]], seed: str, most: int) -> Sequence[Case]:
-        """Return distinct cases, starting with the examples and unchanged generated values.
+        """Return distinct cases, first the examples and unchanged generated values.
 
         Args:
             examples: Examples from the tool's authors.
@@ -76,7 +75,7 @@ class Arguments:
             most: The maximum number of cases.
 
         Raises:
-            UnsatisfiableError: No valid arguments were found.
+            UnsatisfiableError: The search found no valid arguments.
         """
         given = [self.classify(dict(example), EXAMPLE) for example in examples]
         generated = [instances.make(self._schema, f"{seed}/{number}", formats=True) for number in range(_BASES)]
@@ -91,7 +90,7 @@ class Arguments:
         return [*kept, *_choose(changed, most - len(kept), chance)]
 
     def repair(self, case: Case) -> Case | None:
-        """Return a case with its change reverted; None if it is not derived or is still invalid."""
+        """Return a case with its change reverted. Return None if the case has no `base` or is still invalid."""
         if case.base is None:
             return None
         try:
@@ -109,19 +108,19 @@ class Arguments:
 
 
 def describe_change(change: Change) -> str:
-    """Describe a change by its path and new value."""
+    """Describe a change in one line: the path and the new value."""
     place = ".".join(map(str, change.path))
     return f"`{place}`: {change.words}" if place else change.words
 
 
 def _find_names(error: str) -> tuple[str, ...]:
-    """Return the names in a validation error's path, without `arguments`."""
+    """Return the names in a validation error's path, without the leading `arguments`."""
     place = error.partition(": ")[0]
     return tuple(name for name in _NAME.findall(place) if name != "arguments")
 
 
 def _choose(cases: Sequence[Case], most: int, chance: Random) -> Sequence[Case]:
-    """Return at most `most` cases in their order; half are valid and half invalid, if possible."""
+    """Return at most `most` cases in the original order. Half are valid and half invalid, if possible."""
     if len(cases) <= most:
         return cases
     numbers = [[number for number, case in enumerate(cases) if case.is_valid is kind] for kind in (True, False)]

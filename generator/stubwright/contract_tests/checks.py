@@ -19,11 +19,11 @@ class Check:
     """A rule for server responses.
 
     Attributes:
-        name: Its stable name in reports.
-        severity: "error" if it fails a run, "warning" if it fails only with `--strict`.
-        meaning: A statement that holds if the check passes.
-        source: The rule's source: an MCP revision and page or this project.
-        is_new: True if that revision introduced the rule.
+        name: The check's name in reports, which never changes.
+        severity: "error" if a fault always fails a run, "warning" if it does only with `--strict`.
+        meaning: A statement that is true if the check passes.
+        source: The rule's source: an MCP revision and page, or this project.
+        is_new: True if the revision in `source` introduced the rule.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Check:
 
     @property
     def since(self) -> str:
-        """The first revision with the rule."""
+        """The first MCP revision with the rule."""
         named = next((date for date in REVISIONS if date in self.source), REVISIONS[0])
         return named if self.is_new else REVISIONS[0]
 

@@ -1,4 +1,4 @@
-"""Finds the calls that crash a server by replaying calls to fresh servers, since an earlier call could be the cause."""
+"""Finds the calls that crash a server by replaying calls to fresh servers, since earlier calls can be the cause."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from stubwright.contract_tests.session import Loss, Request, SentCall, Session
 
 MOMENT: Final = 5.0
-"""The maximum delay in seconds between the responses to the calls that cause a crash, and the crash."""
+"""The maximum delay in seconds between the last response and a crash that earlier calls caused."""
 
 _SHORTEST_MOMENT: Final = 1.5
 LAST_MOMENT: Final = 3.0
-"""The time in seconds to watch a server after all its calls."""
+"""The time in seconds to wait for a crash after all calls to a server."""
 
 _MARGIN: Final = 0.5
 _GROWTH: Final = 4
 _TRIES: Final = 16
-"""The maximum number of servers started to find the calls."""
+"""The maximum number of servers to start to find the calls that cause a crash."""
 
 _SMALLER: Final = 8
-"""The maximum number of servers started to find smaller arguments."""
+"""The maximum number of servers to start to find smaller arguments that cause a crash."""
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
     """A server's exit: the preceding calls or request, the reason, and the seconds since the last response.
 
-    The seconds are None if a call or request got no response.
+    `seconds` is None if a call or request got no response.
     """
 
     calls: Sequence[SentCall]
@@ -49,10 +49,10 @@ class _End:
 
 
 class Crashes:
-    """Collects a server's crashes during one run, with their causes.
+    """Collects a server's crashes during a run, with the calls that caused them.
 
     Attributes:
-        faults: The faults so far.
+        faults: The crashes found so far.
     """
 
     def __init__(self, session: Session) -> None:
@@ -87,11 +87,11 @@ class Crashes:
             await self.explain()
 
     def has_blamed(self, tool: str) -> bool:
-        """Return whether a tool caused one of the faults."""
+        """Return whether a call to `tool` caused one of the crashes."""
         return any(tool in _get_tools(fault) for fault in self.faults)
 
     async def explain_loss(self, loss: Loss, words: str = "") -> str:
-        """Add a fault for a lost connection and return the tool that caused it; see `explain`."""
+        """Add a fault for a lost connection. Return the tool that caused the loss, as `explain` does."""
         last = loss.calls[-1] if loss.calls else None
         for number, fault in enumerate(self.faults):
             if last is not None and fault.tool == last.name and not fault.calls:
@@ -117,7 +117,9 @@ class Crashes:
         self.faults.append(fault)
 
     async def _find(self, loss: Loss) -> _End | None:
-        """Reproduce an exit with the last call, a request, or several of the last calls; return None if this fails."""
+        """Reproduce an exit with the last call, a request, or several of the last calls. Return None if the server
+        survives.
+        """
         try:
             end = await self.replay(loss.calls[-1:], loss.time) if loss.calls else None
             for request in reversed(loss.requests):
@@ -149,7 +151,7 @@ class Crashes:
         return end
 
     async def _drop_part(self, end: _End, parts: int, loss: Loss) -> _End | None:
-        """Reproduce an exit without some of its calls (Zeller's ddmin); return None if all are needed."""
+        """Reproduce an exit with fewer calls (Zeller's ddmin). Return None if every call is necessary."""
         calls, size = end.calls, -(-len(end.calls) // parts)
         rests = [[*calls[:start], *calls[start + size :]] for start in range(0, len(calls), size)]
         for some in rests:
@@ -161,7 +163,6 @@ class Crashes:
         return None
 
     async def _shrink(self, end: _End, loss: Loss) -> _End:
-        """Reproduce an exit with smaller arguments."""
         [sent] = end.calls
         try:
             arguments = Arguments(sent.tool.get("inputSchema"))
@@ -183,15 +184,15 @@ class Crashes:
         return smallest
 
     async def replay(self, calls: Sequence[SentCall], ended: float) -> _End | None:
-        """Send calls to a fresh server and return the exit that they cause; None if it survives.
+        """Send calls to a fresh server. Return the exit that they cause, or None if the server survives.
 
         Args:
-            calls: The calls.
+            calls: The calls to send, in order.
             ended: The time when the first server exited, on the same clock as `SentCall.time`.
 
         Raises:
             UnreachableError: The server does not restart.
-            BudgetError: The time budget is used up.
+            BudgetError: The server's time budget is used up.
         """
         self._tries -= 1
         session, start = self._session, time.monotonic()
@@ -206,7 +207,6 @@ class Crashes:
         return await self._watch(_End(calls, ""), start, ended - calls[0].time)
 
     async def _replay_request(self, request: Request, ended: float) -> _End | None:
-        """Send a request to a fresh server and return the exit that it causes; see `replay`."""
         session, start = self._session, time.monotonic()
         await session.disconnect()
         answer = await session.ask(request.method, **request.params)
@@ -216,11 +216,11 @@ class Crashes:
         return await self._watch(_End((), "", request=request.label), start, ended - request.time)
 
     async def _watch(self, end: _End, start: float, seconds: float) -> _End | None:
-        """Return a late exit of a server that has responded; None if it survives longer than the first server.
+        """Return a late exit of a server that has responded, or None if it survives longer than the first server did.
 
         Args:
-            end: The calls or the request.
-            start: The `time.monotonic` time when they were sent.
+            end: The exit to reproduce.
+            start: The `time.monotonic` time when its calls or its request were sent.
             seconds: The time until the first server exited.
         """
         answered = time.monotonic()
@@ -231,7 +231,7 @@ class Crashes:
 
 
 def describe_late(why: str, seconds: float) -> str:
-    """Describe the exit of a server that had responded to all calls."""
+    """Describe the exit of a server that exited `seconds` after it had responded to all calls."""
     return f"{seconds:.1f} s after the response, the server {why}"
 
 

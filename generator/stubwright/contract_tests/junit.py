@@ -15,12 +15,12 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 
 def make_document(reports: Sequence[tuple[Report, CallWriter]], away: Mapping[str, str], *, strict: bool) -> str:
-    """Format reports as one document.
+    """Format reports as one JUnit XML document.
 
     Args:
         reports: The reports, each with the writer for its calls.
-        away: The reasons why other servers have no report, keyed by label.
-        strict: True if warnings fail a case; by default, they are its output.
+        away: The reasons why other servers have no report, keyed by server label.
+        strict: Whether warnings fail a case. Otherwise, they are written as the case's output.
     """
     root = Element("testsuites", name="stubwright test")
     for report, writer in reports:

@@ -1,4 +1,5 @@
-"""Reuses values from earlier results as arguments: IDs of the server's objects, and a tool's own page cursors.
+"""Reuses values from earlier results as arguments: IDs of objects on the server, and cursors that the same tool
+returned.
 
 A link is a result property that has an argument's name, like links in OpenAPI and Schemathesis: `plot`, `plot_id`, or
 the `id` of an item in `plots` or from `list_plots`. Half of the valid calls use a generated value, so that rejections
@@ -19,17 +20,17 @@ from stubwright.contract_tests.answers import Result
 from stubwright.contract_tests.cases import EXAMPLE, Arguments, Case
 
 _MOST_VALUES: Final = 50
-"""The maximum number of values per name."""
+"""The maximum number of values to store per name."""
 
 _MOST_CANDIDATES: Final = 200
-"""The maximum number of values to try for an argument that has a `pattern` but whose name is not in any result."""
+"""The maximum number of values to try for an argument that has a `pattern`, but a name that is in no result."""
 
 _DEEPEST: Final = 8
 _CURSOR_ARGUMENTS: Final = frozenset(
     {"cursor", "pagecursor", "nextcursor", "pagetoken", "nexttoken", "continuationtoken"}
 )
 _POSITION_ARGUMENTS: Final = frozenset({"after", "startingafter"})
-"""Arguments that are cursors if the tool's results contain one; otherwise, `after` could be a date."""
+"""Arguments that are cursors if the tool's results contain a cursor. Otherwise, `after` could be a date."""
 
 _NEXT: Final = frozenset({*_CURSOR_ARGUMENTS, "next", "nextpage", "nextpagetoken", "endcursor"})
 _IDENTIFIERS: Final = frozenset({"id", "uuid", "key", "slug"})
@@ -62,11 +63,13 @@ class Links:
             _keep(self._values.setdefault(name, []), found)
 
     def find_cursors(self, tool: str) -> Sequence[str]:
-        """Return the cursors in a tool's results, oldest first."""
+        """Return the cursors from earlier results of a tool, oldest first."""
         return self._cursors.get(tool, ())
 
     def find(self, tool: str, argument: str, schema: Any) -> Sequence[Any]:
-        """Return the result values for an argument, oldest first; for an array, arrays with one value each."""
+        """Return values from earlier results for an argument, oldest first. Values for an array argument are one-item
+        arrays.
+        """
         if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
             return ()
         if isinstance(schema.get("items"), dict):
@@ -100,7 +103,9 @@ class Linker:
         self._sent: set[str] = set()
 
     def link(self, case: Case) -> Case | None:
-        """Return the case to send in place of a planned one; None if only its cursor differs from an earlier case's."""
+        """Return the case to send instead of a planned case. Return None if only the cursor differs from an earlier
+        case.
+        """
         linked = case if case.words == EXAMPLE else self._follow_cursor(self._link_values(case))
         key = json.dumps(linked.arguments, sort_keys=True)
         if linked is not case and key in self._sent and self._cursor in case.arguments:
@@ -136,7 +141,7 @@ class Linker:
         return self._replace(case, chosen, () if chosen else (name,)) or case
 
     def _replace(self, case: Case, chosen: Mapping[str, Any], omitted: Sequence[str]) -> Case | None:
-        """Return a case with some arguments replaced; None if that changes its validity."""
+        """Return a case with some arguments replaced, or None if that makes valid arguments invalid or the reverse."""
 
         def change(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
             return {**{name: value for name, value in arguments.items() if name not in omitted}, **chosen}
@@ -148,7 +153,7 @@ class Linker:
 
 
 def order(tool: Mapping[str, Any]) -> tuple[int, int]:
-    """Return a sort key for tools: tools whose results can contain IDs for others come first, deleting tools last."""
+    """Return a sort key for tools: tools with results that can contain IDs come first, tools that delete come last."""
     annotations = tool.get("annotations")
     hints = annotations if isinstance(annotations, dict) else {}
     schema = tool.get("inputSchema")
@@ -181,7 +186,7 @@ def _find_cursors(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _find_values(value: Any, noun: str, depth: int) -> Iterator[tuple[str, str | int]]:
-    """Yield the names and values of strings and integers; `noun` is the noun for the value's objects."""
+    """Yield the names and values of strings and integers in a result. `noun` names what its objects describe."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
@@ -207,7 +212,6 @@ def _is_id(value: Any) -> bool:
 
 
 def _find_noun(tool: str) -> str:
-    """Return the noun in a tool's name: `plot` for `list_plots`."""
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", tool)]
     nouns = [word for word in words if word not in _VERBS] or words
     return _normalize(_to_singular("".join(nouns[-1:])))

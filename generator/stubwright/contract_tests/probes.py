@@ -1,4 +1,4 @@
-"""Verifies hints by comparing a server's state, as returned by one of its tools, before and after calls."""
+"""Verifies hints by comparing the server state that a probe tool returns before and after calls."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class ProbeError(SourceError):
-    """The probe is unusable; the message explains why."""
+    """The probe is unusable. The message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: the tool name and its arguments."""
+    """A call: the tool's name and the arguments."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -42,7 +42,7 @@ class Probe:
         """Read the state before the first call.
 
         Raises:
-            ProbeError: The call fails, or its result is not stable.
+            ProbeError: The probe's call fails, or its result is different each time.
             UnreachableError: The server is unavailable.
         """
         self._shown, again = await self._read_state(), await self._read_state()
@@ -52,11 +52,11 @@ class Probe:
             raise ProbeError(f"`{self._call.tool}` returns different results each time, so it cannot detect changes")
 
     async def check(self, tool: Mapping[str, Any], case: Case) -> Iterator[Finding]:
-        """Return the changes by a completed call that contradict its tool's hints; the call may be repeated once."""
+        """Return the state changes after a call that contradict the tool's hints. Repeats an idempotent call once."""
         before, self._shown = self._shown, await self._read_state()
         annotations = tool.get("annotations")
         hints: Mapping[str, Any] = annotations if isinstance(annotations, dict) else {}
-        call = f"`{self._call.tool}` has another result"
+        call = f"`{self._call.tool}` returns a different result"
         if hints.get("readOnlyHint") is True:
             changed = self._shown != before
             return iter([Finding(checks.READ_ONLY, f"after this call, {call}")] if changed else [])

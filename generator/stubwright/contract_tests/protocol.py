@@ -43,7 +43,7 @@ _ATTEMPTS: Final = 5
 """The number of failed calls after which a tool is skipped."""
 
 _MOMENTS: Final = (0.02, 0.2)
-"""Seconds after which a call is cancelled: many servers have started it by then, and few have finished it."""
+"""Seconds after which a call is cancelled. By then, many servers have started the call, and few have finished it."""
 
 
 def check_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> Iterator[Fault]:
@@ -54,7 +54,7 @@ def check_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> It
         if count > 1:
             yield Fault(checks.NAMES, f"{count} tools have this name", name)
         if _NAME.fullmatch(name) is None:
-            yield Fault(checks.NAMES, "the name has invalid characters, or more than 128", name)
+            yield Fault(checks.NAMES, "the name has invalid characters, or more than 128 characters", name)
 
 
 async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -> AsyncIterator[Fault]:
@@ -82,7 +82,7 @@ async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
     what = "the second `tools/list`"
     answer = await session.ask("tools/list")
     if isinstance(answer, Result) and not _begins(tools, answer):
-        yield Fault(checks.SAME_ORDER, f"{what} has different tools, or a different order")
+        yield Fault(checks.SAME_ORDER, f"{what} returned different tools, or a different order")
     elif isinstance(answer, Timeout):
         yield Fault(checks.IN_TIME, _describe(what, answer))
     elif isinstance(answer, Disconnect) and answer.has_ended:
@@ -90,7 +90,7 @@ async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
 
 
 def _begins(tools: Sequence[Mapping[str, Any]], page: Result) -> bool:
-    """Return whether a tool list starts with a page, or equals the page if it is the last one."""
+    """Return whether a tool list starts with a page. If the page is the last one, the list must equal it."""
     listed = page.value.get("tools")
     names = [tool.get("name") for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
     known = [tool.get("name") for tool in tools]
@@ -160,13 +160,13 @@ async def check_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
 async def check_once(
     session: Session, tool: Mapping[str, Any], once: Mapping[str, Any], cases: Iterable[Case]
 ) -> Fault | None:
-    """Call a tool twice with the same key, and return the second response's fault, if any.
+    """Call a tool twice with the same `once` key. Return a fault if the second response is not the first one, replayed.
 
     Args:
         session: The session with the server under test.
         tool: The tool.
-        once: The tool's `policy.once`.
-        cases: Arguments; the first successful call is repeated.
+        once: The tool's `policy.once` in the manifest.
+        cases: Arguments to try. The first successful call is repeated.
     """
     key = once["key"]
     keyed = [case for case in cases if case.is_valid and (isinstance(key, str) or {*key} & {*case.arguments})]
@@ -185,9 +185,9 @@ async def check_once(
 
 def _compare(first: Result, second: Answer) -> str:
     if not isinstance(second, Result):
-        return "the repeated call has no result"
+        return "the repeated call returned no result"
     if any(first.value.get(name) != second.value.get(name) for name in ("content", "structuredContent", "isError")):
-        return "the repeated call has a different result"
+        return "the repeated call returned a different result"
     meta = second.value.get("_meta")
     is_marked = isinstance(meta, dict) and meta.get(REPLAY_META_KEY) is True
     return "" if is_marked else f"the result of the repeated call has no `{REPLAY_META_KEY}` in its `_meta`"
@@ -200,27 +200,27 @@ def _check_unknown_tool(answer: Answer) -> Iterator[Fault]:
     match answer:
         case ProtocolError():
             if answer.code != mcp_types.INVALID_PARAMS:
-                yield Fault(checks.UNKNOWN_TOOL_ERROR, f"{what} is the error {answer.code}")
+                yield Fault(checks.UNKNOWN_TOOL_ERROR, f"{what} caused the error {answer.code}")
             texts: Any = [answer.message, answer.data]
         case Result() if answer.is_error:
-            yield Fault(checks.UNKNOWN_TOOL_ERROR, f"{what} is a result with `isError`")
+            yield Fault(checks.UNKNOWN_TOOL_ERROR, f"{what} returned a result with `isError`")
             texts = answer.value.get("content")
         case _:
             yield Fault(checks.UNKNOWN_TOOL, _describe(what, answer))
             return
     if language := find_stack(texts):
-        yield Fault(checks.NO_STACK, f"{what} shows a stack trace of {language}")
+        yield Fault(checks.NO_STACK, f"{what} returned a {language} stack trace")
 
 
 def _describe(what: str, answer: Answer) -> str:
     match answer:
         case Result():
-            return f"{what} is answered with a result"
+            return f"{what} returned a result"
         case ProtocolError():
-            return f"{what} is the error {answer.code}"
+            return f"{what} caused the error {answer.code}"
         case Timeout():
-            return f"{what} is not answered within {answer.seconds:g} s"
+            return f"{what} got no response within {answer.seconds:g} s"
         case Disconnect():
-            return f"{what} has no answer: the server {answer.why}"
+            return f"{what} got no response: the server {answer.why}"
         case RateLimitRefusal():
-            return f"{what} hits a rate limit"
+            return f"{what} hit a rate limit"

@@ -31,10 +31,10 @@ class Fault:
     """A failed check, with the smallest call that reproduces it.
 
     Attributes:
-        check: The check.
+        check: The failed check.
         message: A description of the fault.
-        tool: The tool; empty for server faults.
-        arguments: The call's arguments; None if no call to a listed tool shows the fault.
+        tool: The tool's name. Empty for faults of the server.
+        arguments: The call's arguments. None if no call to a listed tool reproduces the fault.
         words: A description of the arguments.
         count: The number of the tool's calls that fail the check.
         calls: The calls that reproduce the fault in sequence, if a single call does not.
@@ -59,15 +59,15 @@ class ToolReport:
     """The outcome of one tool's calls.
 
     Attributes:
-        name: The tool.
+        name: The tool's name.
         skipped: The reason, if the tool was not called.
         planned: The number of planned calls.
         valid: The number of calls with valid arguments.
         invalid: The number of calls with invalid arguments.
         refused: The number of calls with valid arguments that the tool rejected, which is allowed.
-        limited: The number of calls that a rate limit rejected; these were not checked.
-        asked: For how many calls with valid arguments the server needed input from its client.
-        seconds: The latencies.
+        limited: The number of calls that a rate limit rejected, and that were therefore not checked.
+        asked: The number of calls with valid arguments for which the server requested input from the client.
+        seconds: The latency of each call, in seconds.
         largest: The size of the largest response, in bytes.
         ended: The reason, if some planned calls were not made.
     """
@@ -96,12 +96,12 @@ class Report:
 
     Attributes:
         label: The server's name in messages.
-        info: Its `serverInfo`.
+        info: The server's `serverInfo`.
         revision: The negotiated MCP revision.
         seed: The random seed of the run.
-        tools: The reports of its tools.
-        faults: The faults, sorted.
-        seconds: The duration of the run.
+        tools: One report per tool.
+        faults: The faults, as `sort_faults` sorts them.
+        seconds: The duration of the run, in seconds.
         away: The reason, if the server became unreachable during the run.
     """
 
@@ -115,12 +115,12 @@ class Report:
     away: str = ""
 
     def fails(self, *, strict: bool) -> bool:
-        """Return whether there is an error or, with `strict`, a warning."""
+        """Return whether a fault is an error or, with `strict`, a warning."""
         return any(fault.is_error or strict for fault in self.faults)
 
 
 def sort_faults(faults: Sequence[Fault]) -> list[Fault]:
-    """Sort faults: errors first, then server faults, then by tool, in the order of the checks."""
+    """Sort faults: errors first, then by tool (the server's own faults first), then by check."""
     order = {check.name: number for number, check in enumerate(CHECKS)}
     return sorted(faults, key=lambda fault: (not fault.is_error, bool(fault.tool), fault.tool, order[fault.check.name]))
 
@@ -185,12 +185,12 @@ def to_json(report: Report, writer: CallWriter) -> dict[str, Any]:
 
 
 def describe_fault(fault: Fault) -> str:
-    """Describe a fault in one line, without its call."""
+    """Describe a fault in one line, without the call that reproduces it."""
     return f"tool `{fault.tool}`: {fault.message}" if fault.tool else fault.message
 
 
 def write_command(fault: Fault, writer: CallWriter) -> str | None:
-    """Return the command line that reproduces a fault, or None if no call does."""
+    """Return the command line that reproduces a fault, or None if no call reproduces it."""
     if fault.calls:
         return writer.write_replay(fault.calls)
     return None if fault.arguments is None else writer.write(fault.tool, fault.arguments)

@@ -50,13 +50,13 @@ _TRIES: Final = 100
 """The maximum number of calls made to shrink a failing call."""
 
 _COSTLY_TRIES: Final = 8
-"""The same if each call waits for the whole deadline."""
+"""The maximum number of calls made to shrink a call that gets no response within the deadline."""
 
 _ABOUT_ARGUMENTS: Final = (checks.SAYS_WHAT, checks.TOOL_ERROR)
 """Checks that apply only to errors about the arguments."""
 
 _LOST: Final = 3
-"""The number of calls without a response after which a tool is no longer called."""
+"""The number of calls without a response after which a tool is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +64,18 @@ class Plan:
     """The tools to call, and the run's limits.
 
     Attributes:
-        source: The server.
-        tools: Globs for tool names; empty for all tools.
-        allows_writes: True to also call tools that are not annotated as read-only.
+        source: The server to test.
+        tools: Globs for tool names. If empty, test all tools.
+        allows_writes: Whether to call tools without `readOnlyHint: true`.
         seed: The random seed for generated arguments.
         cases: The number of calls per tool.
         deadline: The time limit for each response, in seconds.
         budget: The time limit for all calls, in seconds.
         examples: Examples from the manifest, keyed by tool name.
-        probe: A call that returns the server's state; None to skip the hint checks.
-        calls: The only calls to make, over one connection; empty to generate calls.
+        probe: A call that returns the server's state, or None to skip the checks of hints.
+        calls: The only calls to make, over one connection. If empty, generate calls.
         rate: The maximum number of requests per second.
-        once: Each tool's `policy.once` in the manifest, keyed by tool name.
+        once: The `policy.once` of tools in the manifest, keyed by tool name.
     """
 
     source: Source
@@ -93,7 +93,7 @@ class Plan:
 
 
 def run(plan: Plan) -> Report:
-    """Test a server.
+    """Test a server and report the faults.
 
     Raises:
         UnreachableError: The server is unavailable or does not list its tools.
@@ -120,8 +120,6 @@ async def _run(plan: Plan) -> Report:
 
 
 class _Run:
-    """The state of a run."""
-
     def __init__(self, plan: Plan, session: Session) -> None:
         self._plan = plan
         self._session = session
@@ -170,7 +168,7 @@ class _Run:
         await self._test_tools(listed, reports)
 
     async def _replay(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
-        """Make the plan's calls and wait for the server to exit. Raises ProbeError if a tool is missing."""
+        """Make the calls in `Plan.calls`, then wait for the server to exit. Raises ProbeError if a tool is missing."""
         tools = {str(tool.get("name")): (tool, report) for tool, report in zip(listed, reports, strict=True)}
         calls = self._plan.calls
         for call in calls:
@@ -178,7 +176,7 @@ class _Run:
                 raise ProbeError(_describe_missing(call.tool, listed))
         for name, (_, report) in tools.items():
             report.planned = sum(call.tool == name for call in calls)
-            report.skipped = "" if report.planned else "not named by --call"
+            report.skipped = "" if report.planned else "no --call names it"
         await self._session.disconnect()
         gone: Answer | None = None
         made: list[Call] = []
@@ -225,10 +223,9 @@ class _Run:
         self._faults.append(Fault(finding.check, finding.message))
 
     def _find_obstacle(self, tool: Mapping[str, Any]) -> str:
-        """Return the reason not to call a tool; empty if it can be called."""
         globs = self._plan.tools
         if globs and not any(fnmatchcase(str(tool.get("name")), glob) for glob in globs):
-            return "not named by --tool"
+            return "no --tool names it"
         annotations = tool.get("annotations")
         is_read_only = isinstance(annotations, dict) and annotations.get("readOnlyHint") is True
         if not is_read_only and not self._plan.allows_writes:
@@ -265,7 +262,7 @@ class _Run:
         await self._crashes.explain_late()
 
     async def _test_tool(self, tool: Mapping[str, Any], report: ToolReport, end: float) -> Case | None:
-        """Test a tool until its time is used up; return valid arguments with a faultless response, if any."""
+        """Test a tool until `end`. Return valid arguments that got a response without faults, if any."""
         plan = self._plan
         try:
             arguments = Arguments(tool.get("inputSchema"))
@@ -324,7 +321,7 @@ class _Run:
 
 
 class _Tester:
-    """Makes one tool's calls and records the first call that fails each check."""
+    """Calls one tool and records the first call that fails each check."""
 
     def __init__(
         self,
@@ -385,10 +382,10 @@ class _Tester:
         return answer, findings
 
     async def _is_general(self, case: Case, answer: Answer) -> bool:
-        """Return whether corrected arguments are rejected for the same reason, so that the error has another cause.
+        """Return whether the tool rejects corrected arguments for the same reason, so that the error has another cause.
 
         The reason is the same if the messages are equal, or if both mention the same other argument. Only the invalid
-        argument is corrected, so that messages about other arguments stay the same.
+        argument is corrected, so messages about other arguments do not change.
         """
         valid = self._arguments.repair(case) or self._valid
         if valid is None:
@@ -401,7 +398,6 @@ class _Tester:
         )
 
     async def shrink_all(self, end: float) -> None:
-        """Replace each failing call with the smallest call found that fails the same check."""
         with suppress(BudgetError):  # report the failing calls without shrinking
             for check in [*self._broken]:
                 await self._shrink(check, end)
@@ -455,7 +451,7 @@ def _mentions_name(words: str, name: str) -> bool:
 
 
 def _find_words(answer: Answer) -> str:
-    """Return an error's words without numbers; empty for other responses."""
+    """Return the words in an error, without numbers. Return an empty string for other responses."""
     match answer:
         case ProtocolError():
             text = answer.message
@@ -472,7 +468,6 @@ def _count_strays(number: int) -> str:
 
 
 def _find_examples(tool: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return an `inputSchema`'s examples."""
     schema = tool.get("inputSchema")
     examples = schema.get("examples") if isinstance(schema, dict) else None
     return [example for example in examples if isinstance(example, dict)] if isinstance(examples, list) else []

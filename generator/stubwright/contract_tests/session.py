@@ -1,4 +1,4 @@
-"""The connection for a test run, which is reopened if a call breaks it.
+"""The connection of a test run, which is reopened after a call breaks it.
 
 Each connection has its own task, so that a broken connection fails only its own request.
 """
@@ -52,7 +52,7 @@ _REMEMBERED: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class SentCall:
-    """A sent call: its tool, its arguments, and its `time.monotonic` time."""
+    """A sent call: the tool, the arguments, and the `time.monotonic` time of sending."""
 
     tool: Mapping[str, Any]
     arguments: Any
@@ -66,7 +66,7 @@ class SentCall:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request other than a call to a listed tool, with its label and its `time.monotonic` time."""
+    """A sent request other than a call to a listed tool, with a label and the `time.monotonic` time of sending."""
 
     label: str
     method: str
@@ -76,7 +76,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A lost connection: its last calls, all its requests, the reason, and the `time.monotonic` time."""
+    """A lost connection: the last calls, all other requests, the reason, and the `time.monotonic` time of the loss."""
 
     calls: Sequence[SentCall]
     why: str
@@ -89,16 +89,16 @@ class Session:
 
     Attributes:
         deadline: The time limit for each response, in seconds.
-        end: The `time.monotonic` time when the server's time budget is used up; later requests raise BudgetError.
+        end: The `time.monotonic` time at which the server's time budget is used up. Later requests raise BudgetError.
     """
 
     def __init__(self, source: Source, deadline: float, tasks: TaskGroup, rate: float = math.inf) -> None:
         """Create a session without a connection.
 
         Args:
-            source: The server.
+            source: The server to connect to.
             deadline: The time limit for each response, in seconds.
-            tasks: Runs the connections' tasks.
+            tasks: The task group for connections, which have one task each.
             rate: The maximum number of requests per second.
         """
         self._pause = 1 / rate
@@ -117,7 +117,7 @@ class Session:
         self._loss: Loss | None = None
 
     async def connect(self) -> Connection:
-        """Return the open connection or open a new one. Raises UnreachableError and BudgetError."""
+        """Return the open connection, or open a new connection. Raises UnreachableError and BudgetError."""
         if self._connection is None:
             if self.count_seconds_left() == 0:
                 raise BudgetError
@@ -171,7 +171,7 @@ class Session:
             self.end = end
 
     async def outlast(self, seconds: float) -> Disconnect | None:
-        """Wait and return why the server exited in the meantime; None if it survived.
+        """Wait for `seconds`. Return why the server exited in the meantime, or None if it is still running.
 
         Raises:
             BudgetError: The server's time budget is used up first.
@@ -190,7 +190,7 @@ class Session:
         return max(0.0, self.end - time.monotonic())
 
     async def disconnect(self) -> None:
-        """Close the connection and stop a command; the next request opens a new connection."""
+        """Close the connection and stop the server if it is a command. The next request opens a new connection."""
         if self._connection is not None:
             self._unreadable += self._connection.unreadable
         self._connection = None
@@ -199,7 +199,7 @@ class Session:
 
     @property
     def unreadable(self) -> int:
-        """The number of messages from the server that were not JSON-RPC so far."""
+        """The number of messages so far from the server that were not JSON-RPC."""
         return self._unreadable + (self._connection.unreadable if self._connection is not None else 0)
 
     async def list_tools(self) -> Sequence[Any]:
@@ -246,17 +246,18 @@ class Session:
         return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments, **more)
 
     async def request(self, label: str, method: str, params: Mapping[str, Any]) -> Answer:
-        """Send a request other than a call to a listed tool and record it under a label; raises the same exceptions as
-        `ask`."""
+        """Send a request other than a call to a listed tool, and record it with a label. Raises the exceptions of
+        `ask`.
+        """
         await self.connect()
         self._requests.append(Request(label, method, params, time.monotonic()))
         return await self.ask(method, **params)
 
     async def ask(self, method: str, headers: Mapping[str, str] | None = None, **params: Any) -> Answer:
-        """Send a request.
+        """Send a request and return the outcome.
 
         Raises:
-            UnreachableError: The connection is lost, and a new one cannot be opened.
+            UnreachableError: The connection is lost, and no new connection can be opened.
             BudgetError: The server's time budget is used up before the response's deadline.
         """
         await self._wait_for_turn()
@@ -286,7 +287,7 @@ class Session:
 
 
 def _find_wait(error: MCPError) -> float | None:
-    """Return after how many seconds an overloaded server accepts calls again; None for other errors."""
+    """Return the seconds until an overloaded HTTP server accepts requests again, or None for other errors."""
     if not isinstance(error, Busy):
         return None
     if error.retry_after is None and error.status == HTTPStatus.TOO_MANY_REQUESTS:

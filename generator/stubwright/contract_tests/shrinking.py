@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = "a"
 _SHORT: Final = 24
-"""Strings up to this length are shrunk character by character; longer ones are halved."""
+"""The maximum length of strings that are shrunk character by character. Longer strings are halved."""
 
 
 def shrink(value: Any) -> Iterator[Any]:
@@ -24,11 +24,11 @@ def shrink(value: Any) -> Iterator[Any]:
 
 
 async def minimize(case: Case, arguments: Arguments, tries: int, fails: Callable[[Case], Awaitable[bool]]) -> None:
-    """Try smaller arguments of the same validity, and continue from each that still fails.
+    """Try smaller arguments that are also valid, or also invalid, and continue from arguments that still fail.
 
     Args:
-        case: A failing case.
-        arguments: The schema for its arguments.
+        case: The failing case to start from.
+        arguments: Classifies arguments as valid or invalid.
         tries: The maximum number of cases to try.
         fails: Tries a case, records it if it fails, and returns whether it fails.
     """
@@ -51,7 +51,7 @@ async def minimize(case: Case, arguments: Arguments, tries: int, fails: Callable
 
 
 def weigh(value: Any) -> tuple[int, int, str]:
-    """Return a sort key for a JSON value's complexity: its length, then how many characters are not plain."""
+    """Return a sort key for a JSON value's complexity: the length as JSON, then the number of unusual characters."""
     text = json.dumps(value, sort_keys=True)
     return len(text), sum(character != _PLAIN for character in text), text
 

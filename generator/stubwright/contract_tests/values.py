@@ -1,4 +1,4 @@
-"""Changes a valid value at one location, for each boundary in its schema and for common edge cases.
+"""Changes a valid value at one location, for each boundary in the schema and for common edge cases.
 
 The caller validates the changed value.
 """
@@ -55,9 +55,9 @@ class Change:
     """A value with one location changed.
 
     Attributes:
-        value: The whole value.
+        value: The whole value, including the change.
         words: A description of the new value at that location.
-        path: The location.
+        path: The changed location.
     """
 
     value: Any
@@ -66,7 +66,7 @@ class Change:
 
 
 def change_everywhere(schema: Any, value: Any) -> Iterator[Change]:
-    """Yield a value once for each location in the schema and each applicable change, with only that changed."""
+    """Yield a changed copy of a value for each location in the schema and each applicable change."""
     yield from _Changer(schema, value).walk((), [schema], value)
 
 
@@ -90,8 +90,6 @@ def restore(value: Any, path: Path, base: Any) -> Any:
 
 
 class _Changer:
-    """Walks a value and its schema."""
-
     def __init__(self, root: Any, value: Any) -> None:
         self._root = root
         self._value = value
@@ -124,7 +122,9 @@ class _Changer:
             yield Change(_put(self._value, path, {**value, name: "extra"}), "an additional property", (*path, name))
 
     def _flatten(self, schema: Any, depth: int) -> Iterator[Mapping[str, Any]]:
-        """Yield a schema, its reference's target, and its parts and alternatives, which describe the same value."""
+        """Yield all schemas that describe the same value: the schema, its `$ref` target, its parts and its
+        alternatives.
+        """
         if not isinstance(schema, dict) or depth == 0:
             return
         yield schema
@@ -138,7 +138,6 @@ class _Changer:
 
 
 def _propose(schemas: Sequence[Mapping[str, Any]], value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield values for a location, each with a description."""
     for schema in schemas:
         for choice in _list(schema.get("enum")):
             yield f"the choice {choice!r}", choice
@@ -202,7 +201,6 @@ def _bounds(schemas: Sequence[Mapping[str, Any]], keyword: str) -> Iterator[int]
 
 
 def _fit(text: str, length: int) -> str:
-    """Repeat or cut a string to a length."""
     source = text or "a"
     return (source * (length // len(source) + 1))[:length]
 
@@ -221,7 +219,6 @@ def _list(value: Any) -> Sequence[Any]:
 
 
 def _put(value: Any, path: Path, new: Any) -> Any:
-    """Return a copy of a value with the value at a path replaced; other parts are shared."""
     if not path:
         return new
     first, rest = path[0], path[1:]
