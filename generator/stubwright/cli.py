@@ -1,4 +1,4 @@
-"""The command line and its exit statuses; the commands are in `commands`.
+"""The command line and its exit statuses. The commands are in `commands`.
 
 Exit statuses: 0 success, including warnings unless `--strict` is set; 1 invalid input or a stale tree; 2 an invalid
 command line or a missing package. Commands import heavy modules only when they need them, so that `--help` is fast.
@@ -43,7 +43,7 @@ def _start_in_utf8() -> None:
 
 
 def execute(argv: Sequence[str]) -> int:
-    """Run one command with wrapped `sys.stdout` and `sys.stderr`, and return its exit status."""
+    """Run one command with `sys.stdout` and `sys.stderr` wrapped, and return the exit status."""
     sys.stdout, sys.stderr = Output.wrap(sys.stdout), Output.wrap(sys.stderr)
     try:
         try:
@@ -64,7 +64,7 @@ def execute(argv: Sequence[str]) -> int:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one command and return its exit status."""
+    """Run one command and return the exit status. Loads only that command's parser."""
     # Loading all commands takes longer than running most of them; only `completion` needs them all.
     named = argv[:1] if argv and argv[0] in VERBS.keys() - {"completion"} else VERBS
     command_line = _parser(named)
@@ -93,7 +93,6 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _parser(named: Iterable[str] = VERBS) -> argparse.ArgumentParser:
-    """Return the command-line parser with the named commands."""
     parser = _Parser(
         prog="stubwright",
         usage="stubwright [-h] [--version] COMMAND ...",
@@ -107,8 +106,6 @@ def _parser(named: Iterable[str] = VERBS) -> argparse.ArgumentParser:
 
 
 class _Parser(CommandParser):
-    """The command-line parser, with commands grouped in its help."""
-
     verbs: Any
 
     def __init__(self, **options: Any) -> None:
@@ -116,7 +113,6 @@ class _Parser(CommandParser):
         self._lines: dict[str, str] = {}
 
     def add_parser(self, name: str, verb: Callable[[argparse.Namespace], int] | None = None, **options: Any) -> Any:
-        """Add the parser for a command that `verb` runs."""
         self._lines[name] = options.get("help") or ""
         if name in EXAMPLES:
             options["epilog"] = format_epilog(options.get("epilog") or "", *EXAMPLES[name])
@@ -125,7 +121,6 @@ class _Parser(CommandParser):
         return parser
 
     def format_help(self) -> str:
-        """Return the help: the usage, the options, and a line for each command."""
         groups = [
             f"{group}:\n" + "".join(self._format_line(name) for name in names if name in self._lines)
             for group, names in GROUPS.items()

@@ -1,7 +1,7 @@
-"""Lists the modules that generated packages need, and that a package with the same name would hide.
+"""The modules that generated packages import, which a package with the same name would shadow.
 
-The list is in `dependencies.json`, so that names do not depend on the machine. `python tests/support/dependencies.py`
-writes that file.
+The list is in `dependencies.json`, so that package names do not depend on the installed modules.
+`python tests/support/dependencies.py` writes that file.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ FILE: Final = package_data.ROOT / "dependencies.json"
 
 @cache
 def list_modules() -> frozenset[str]:
-    """Return the module names."""
+    """Return the names of the modules that generated packages import."""
     return frozenset(name for names in json.loads(FILE.read_bytes()).values() for name in names)

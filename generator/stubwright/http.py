@@ -1,4 +1,4 @@
-"""HTTP rules: parts of URLs, and the header fields and values that a manifest may set."""
+"""HTTP rules: parts of URLs, and the header fields and values that a manifest can set."""
 
 from __future__ import annotations
 
@@ -27,14 +27,12 @@ _OURS: Final = frozenset(
 
 
 def is_url(word: str) -> bool:
-    """Return whether a command-line word is an HTTP URL, valid or not; schemes are case-insensitive (RFC 3986, section
-    3.1).
-    """
+    """Return whether a command-line argument starts with an HTTP scheme, in any case (RFC 3986, section 3.1)."""
     return word.lower().startswith(("http://", "https://"))
 
 
 def split(url: str) -> SplitResult | None:
-    """Return the parts of a URL; None if its host or port is invalid (RFC 3986, section 3.2)."""
+    """Return the parts of a URL, or None if the host or port is invalid (RFC 3986, section 3.2)."""
     try:
         parts = urlsplit(url)
         is_sound = parts.port != 0
@@ -57,7 +55,7 @@ def is_unseen(parts: SplitResult) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether a header is reserved for the HTTP client; many servers treat `_` in a name as `-`."""
+    """Return whether a header is reserved for the HTTP client. Many servers treat `_` in a name as `-`."""
     return _normalize_name(name) in _OURS
 
 

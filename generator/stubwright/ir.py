@@ -34,8 +34,8 @@ class Schema:
     2019-09), unless the manifest sends schemas without references. `dialect` is its meta-schema's identifier. `shared`
     maps the JSON pointer of each bundled schema in `wire` (`#/$defs/Place`) to its name under `schemas`. `own` is
     `wire` without bundled schemas, if known. `rich` is true if formatted strings can have Python types other than `str`
-    (`python: {formats: rich}`), and `exact` if they are never `str` (`strict`). `handles` maps the locations of IDs in
-    `wire` to the kind of handle.
+    (`python: {formats: rich}`), and `exact` if they are never `str` (`strict`). `handles` maps the locations of handle
+    IDs in `wire` to their kinds.
     """
 
     wire: Mapping[str, Json]
@@ -49,7 +49,7 @@ class Schema:
 
     @property
     def extended(self) -> tuple[str, ...]:
-        """The shared schemas that its root references, directly or in `allOf`, keyed by name under `schemas`."""
+        """The shared schemas that the root references, directly or in `allOf`, keyed by name under `schemas`."""
         if not self.shared or not isinstance(self.wire, dict):
             return ()
         parts = [self.wire, *(self.wire.get("allOf") or ())]
@@ -84,7 +84,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that a handler can ask. `answer` is the class of its answers; a URL question has no `schema`."""
+    """A question that a handler can ask. `answer` is the answer's class; a URL question has no `schema`."""
 
     name: str
     message: str
@@ -97,7 +97,7 @@ class Question:
 class Handle:
     """A kind of state that the server stores between calls.
 
-    `id` is the type of its IDs. `state` is the shared schema for its states, which have a class only if the schema
+    `id` is the type of the IDs. `state` is the shared schema of the stored state, which has a class only if the schema
     does. `retention` is a sentence about the lifetime.
     """
 
@@ -110,14 +110,15 @@ class Handle:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool. `definition` is its complete entry, `listed` the entry in `tools/list`; the rest is for the Python code.
+    """A tool. `definition` is its complete entry, `listed` the entry in `tools/list`. The other fields are for the
+    Python code.
 
-    `policy` includes the manifest's policy for all tools. `http` is its HTTP call, if any, with the API's defaults.
+    `policy` includes the manifest's policy for all tools. `http` is the HTTP call, if any, with the API's defaults.
     `bound` lists the arguments that the server sets; they are in `input`, which handlers receive, but not in
     `definition`. `unbound` lists arguments left to callers although `auth` or an API binds them. `has_handles` is true
-    if its handler can create and use handles. `aliases` lists its old names, with prefixes. `paginate` gives the
-    property of `output` that contains a page's items, and the page size. `cursor` is not in `input`, because handlers
-    receive a position instead. `reasons` explains the hint values in `annotations`.
+    if the handler can create and use handles. `aliases` lists the old names, with prefixes. `paginate` names the
+    property of `output` that contains a page's items, and sets the page size. `cursor` is not in `input`, because
+    handlers receive a position instead. `reasons` explains the hint values in `annotations`.
     """
 
     name: str
@@ -152,7 +153,7 @@ class Tool:
 
     @property
     def listed(self) -> Mapping[str, Json]:
-        """The entry for `tools/list`, without an `outputSchema` that results might violate.
+        """The tool's entry in `tools/list`, without an `outputSchema` that results might violate.
 
         Servers MUST provide results that conform to a listed schema (MCP 2025-11-25, server/tools, "Output Schema").
         """
@@ -171,14 +172,14 @@ class Tool:
 
     @property
     def task_support(self) -> str:
-        """Its task support: `forbidden`, `optional` or `required`."""
+        """The value of `execution.taskSupport`: `forbidden` (the default), `optional` or `required`."""
         execution = self.definition.get("execution")
         support = execution.get("taskSupport") if isinstance(execution, Mapping) else None
         return support if isinstance(support, str) else "forbidden"
 
     @property
     def call(self) -> str | None:
-        """The method and URL of the HTTP call that implements it, if any."""
+        """The method and URL of the HTTP call that implements the tool, if any."""
         return f"{self.http.get('method', 'GET')} {self.http['url']}" if self.http else None
 
 
@@ -194,11 +195,12 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """The fields shared by resources, resource templates and prompts.
+    """A resource, resource template or prompt.
 
-    `section` is its list. `key` identifies it in requests: a URI, a URI template, or a prompt name. `handled` is true
-    if the handlers have a method for it. `completed` lists the arguments with completions, and `completes` is true if
-    the handlers complete some of them. `arguments` is None for a resource. Callers must have all `scopes`.
+    `section` is the manifest section that lists it. `key` identifies it in requests: a URI, a URI template, or a prompt
+    name. `handled` is true if the handlers have a method for it. `completed` lists the arguments with completions, and
+    `completes` is true if the handlers complete some of them. `arguments` is None for a resource. Callers need all
+    `scopes`.
     """
 
     section: vocabulary.Section
@@ -221,12 +223,12 @@ class Primitive:
 
     @property
     def has_model(self) -> bool:
-        """True if its handler receives its arguments as a model."""
+        """True if the handler receives the arguments as a model."""
         return self.handled and self.arguments is not None
 
     @property
     def kind(self) -> str:
-        """The primitive's kind, in words."""
+        """The noun for the primitive in messages, such as `resource template`."""
         return self.section.noun
 
 
@@ -236,7 +238,7 @@ def is_handled(extension: Mapping[str, Json]) -> bool:
 
 
 def is_completed_by_handlers(extension: Mapping[str, Json]) -> bool:
-    """Return whether the handlers have a method that completes its arguments."""
+    """Return whether the handlers have a method that completes arguments, according to this `stubwright` extension."""
     return "handler" in (extension.get("complete") or {}).values()
 
 
@@ -249,9 +251,9 @@ class Manifest:
     prefix of its classes. `handlers` is `module:Name` of the handwritten class, if declared. `files` contains the
     package's additional files, keyed by path. `document` is the resolved manifest, written as `manifest.json`. `refs`
     specifies whether schemas in `document` and in tool definitions have references (`auto`: some do); `ir.Schema`
-    always does. `splits_types` is true if their type lists are written as `anyOf`. `handles` lists the kinds of state
-    that it stores between calls; the schemas of these states are in `shared`. `targets` lists the clients and APIs that
-    must accept its tools; `budget` is the maximum cost of its lists, in tokens.
+    always does. `splits_types` is true if type lists in these schemas are written as `anyOf`. `handles` lists the kinds
+    of state that the server stores between calls; their schemas are in `shared`. `targets` lists the clients and APIs
+    that must accept the tools. `budget` is the maximum cost of the lists, in tokens.
     """
 
     source: str
@@ -277,7 +279,7 @@ class Manifest:
 
     @property
     def primitives(self) -> Mapping[vocabulary.Section, tuple[Primitive, ...]]:
-        """Its listed resources, resource templates and prompts."""
+        """The resources, resource templates and prompts, without skill files."""
         return {
             vocabulary.RESOURCES: self.resources,
             vocabulary.TEMPLATES: self.templates,
@@ -286,22 +288,22 @@ class Manifest:
 
     @property
     def toolsets(self) -> Mapping[str, Mapping[str, Json]]:
-        """Its toolsets, with their tool names."""
+        """The toolsets by name, each with the names of its tools."""
         return self.document.get("toolsets") or {}
 
     @property
     def skills(self) -> Sequence[Mapping[str, Json]]:
-        """Its skills, as in `skills/list`."""
+        """The entries of `skills/list`."""
         return self.document.get("skills") or ()
 
     @property
     def skill_files(self) -> tuple[str, ...]:
-        """The URIs of its skill files, which are resources without a handler or a client method."""
+        """The URIs of the skills' files, which are resources without a handler or a client method."""
         return tuple(dict.fromkeys(file["uri"] for skill in self.skills for file in skill["resources"]))
 
     @property
     def skill_resources(self) -> Sequence[Mapping[str, Json]]:
-        """Its skill files for `resources/list`; they are not in `primitives`."""
+        """The entries of `resources/list` for the skills' files, which are not in `primitives`."""
         files = frozenset(self.skill_files)
         return [
             {key: value for key, value in entry.items() if key != "stubwright"}
@@ -311,15 +313,15 @@ class Manifest:
 
     @property
     def has_package(self) -> bool:
-        """True if a Python package is generated."""
+        """True if `emit` includes a part of a Python package."""
         return not self.emit <= {"typescript"}
 
     @property
     def output(self) -> str:
-        """The folder of the Python package, or the TypeScript module if there is no package."""
+        """The Python package's folder, or the TypeScript module's path if no package is generated."""
         return self.package if self.has_package else f"typescript/{self.package}.ts"
 
     @property
     def calls(self) -> bool:
-        """True if its server calls an API."""
+        """True if the generated server calls an API."""
         return "server" in self.emit and any(tool.call is not None for tool in self.tools)

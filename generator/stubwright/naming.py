@@ -49,10 +49,10 @@ MODEL_IMPORTS: Mapping[str, frozenset[str]] = {
     "typing": frozenset({"Annotated", "Any", "Final", "Literal", "Optional", "TypeAlias", "Union", "cast"}),
     "uuid": frozenset({"UUID"}),
 }
-"""Names that model modules may import from other packages."""
+"""Names that model modules can import, keyed by module."""
 
 MODEL_NAMES = frozenset[str]().union(*MODEL_IMPORTS.values())
-"""The same names, which model classes must not use."""
+"""All names in `MODEL_IMPORTS`, which model classes cannot have."""
 
 PAGE_NAMES = frozenset(
     {"Ask", "Binding", "BlobResourceContents", "CallHandles", "Completion", "ContentBlock", "HandleT", "Handles"}
@@ -111,7 +111,7 @@ _HANDLE_NAMES = frozenset({"Any", "Handle", "Handles", "Literal", "overload", "p
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A tool's Python names: its method, the prefix of its classes, and its module below `models/`."""
+    """A tool's Python names: the method, the prefix of the classes, and the module below `models/`."""
 
     method: Name
     stem: Name
@@ -164,7 +164,7 @@ def _pascal(snake: str) -> str:
 
 
 def name_tool(name: str, python_name: str | None = None) -> Names:
-    """Return all Python names for the tool with the wire name `name`; `python_name` is the manifest's `pythonName`."""
+    """Return a tool's Python names. `python_name` is the manifest's `pythonName`."""
     method_name = Name(python_name) if python_name else name_method(name)
     return Names(
         method=method_name,
@@ -174,9 +174,9 @@ def name_tool(name: str, python_name: str | None = None) -> Names:
 
 
 def name_primitive(kind: str, name: str, python_name: str | None = None) -> Names:
-    """Return all Python names for a `prompt`, resource or resource template with the wire name `name`.
+    """Return the Python names of a `prompt`, resource or resource template.
 
-    The method is `prompt_` or `read_` followed by the name's words; `python_name` is the manifest's `pythonName`.
+    The method is `prompt_` or `read_` followed by the name's words. `python_name` is the manifest's `pythonName`.
     """
     verb = "prompt" if kind == "prompt" else "read"
     method_name = Name(
@@ -186,7 +186,7 @@ def name_primitive(kind: str, name: str, python_name: str | None = None) -> Name
 
 
 def name_completion(names: Names) -> Name:
-    """Return the name of the method that completes arguments for the prompt or resource template with these names."""
+    """Return the name of the handler method that completes arguments of a prompt or resource template."""
     return Name(f"complete_{names.method}")
 
 
@@ -219,23 +219,23 @@ TYPESCRIPT_TYPES = frozenset({"Promise", "Record", "Required"})
 
 
 def name_member(names: Names) -> Name:
-    """Return the name of the TypeScript client method: `get_weather` gives `getWeather`."""
+    """Return the name of the TypeScript client's method: `get_weather` gives `getWeather`."""
     name = names.stem[:1].lower() + names.stem[1:]
     return Name(f"{name}_" if name in TYPESCRIPT_MEMBERS else name)
 
 
 def name_completing_member(names: Names) -> Name:
-    """Return the name of the TypeScript client method that completes arguments for a prompt or resource template."""
+    """Return the name of the TypeScript client's method that completes arguments of a prompt or resource template."""
     return Name(f"complete{names.stem}")
 
 
 def name_type(name: Name) -> Name:
-    """Return the name of the TypeScript type for a class."""
+    """Return the name of the TypeScript type that corresponds to a Python class."""
     return name + "_" if name in TYPESCRIPT_TYPES else name
 
 
 def name_examples_module(package: Name) -> Name:
-    """Return the module, next to a package, that tests its examples."""
+    """Return the name of the module, next to a package, that tests the package's examples."""
     return Name(f"test_{package}")
 
 
@@ -246,13 +246,12 @@ def name_handwritten_module(server: str) -> Name:
 
 
 def name_handwritten_class(stem: Name) -> Name:
-    """Return the name of the class that `new` creates for a server's handlers; `stem` is the result of
-    `name_server_stem`."""
+    """Return the name of the class that `new` creates for a server's handlers. `stem` comes from `name_server_stem`."""
     return stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem  # pytest collects `Test…`
 
 
 def name_question(name: str) -> str:
-    """Return the name of the method for a question whose name is not a valid method name."""
+    """Return a valid method name for a question with a name that is not a valid method name."""
     return f"{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}"
 
 
@@ -267,27 +266,27 @@ def name_model_module(names: Names, kind: str) -> Name:
 
 
 def answer(names: Names, question: str) -> Name:
-    """Return the name of the class for the answers to a question from the primitive with these names."""
+    """Return the name of the class for answers to `question`, which the primitive with `names` asks."""
     return names.stem + to_pascal(name_method(question)) + "Answer"
 
 
 def ask_class(names: Names) -> Name:
-    """Return the name of the class for the questions of the primitive with these names."""
+    """Return the name of the class with a method for each question that a primitive asks."""
     return names.stem + "Ask"
 
 
 def name_context_class(names: Names) -> Name:
-    """Return the name of the class for `ctx` in a handler that asks questions; other handlers use `CONTEXT`."""
+    """Return the name of the class of `ctx` in handlers that ask questions. Other handlers use `CONTEXT`."""
     return names.stem + CONTEXT
 
 
 def name_handlers_class(stem: Name) -> Name:
-    """Return the name of the interface for a server's handlers; `stem` is the result of `name_server_stem`."""
+    """Return the name of the interface for a server's handlers. `stem` comes from `name_server_stem`."""
     return stem + "Handlers"
 
 
 def name_client_class(stem: Name) -> Name:
-    """Return the name of a server's client class; `stem` is the result of `name_server_stem`."""
+    """Return the name of a server's client class. `stem` comes from `name_server_stem`."""
     return stem + "Client"
 
 
@@ -297,12 +296,12 @@ def name_toolset_client(stem: Name, toolset: str) -> Name:
 
 
 def name_toolset_stem(toolset: str) -> Name:
-    """Return the prefix of a toolset's classes; its name is lower-case words separated by `-`."""
+    """Return the prefix of a toolset's classes: `read-only` gives `ReadOnly`."""
     return to_pascal(toolset.replace("-", "_"))
 
 
 def name_shared(name: str) -> Names:
-    """Return the Python names for the shared schema `name`: its class and its module."""
+    """Return the Python names of a shared schema, for its class and module."""
     snake = Name(name_method(name).rstrip("_"))
     return Names(
         method=snake, stem=to_pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else _module(snake)
@@ -310,7 +309,7 @@ def name_shared(name: str) -> Names:
 
 
 def name_shared_class(names: Names) -> Name:
-    """Return the name of the class for the shared schema with these names."""
+    """Return a shared schema's class name, with `Model` appended if a generated module needs the name itself."""
     return names.stem + "Model" if names.stem in MODEL_NAMES | PAGE_NAMES | PRINTER_NAMES else names.stem
 
 
@@ -331,8 +330,7 @@ def name_own_handles_class(names: Names) -> Name:
 
 
 def name_circle(first: str) -> Name:
-    """Return the name of the module for shared schemas in a reference cycle; `first` is the first in alphabetical
-    order."""
+    """Return the name of the module for a reference cycle of shared schemas. `first` is the cycle's first name."""
     return Name(f"_{name_shared(first).module}_circle")
 
 
@@ -379,14 +377,16 @@ def name_server_stem(server: str) -> Name:
 
 
 def name_nested(stem: Name, name: str) -> Name:
-    """Return the name of the class for a schema nested in the class `stem`, at the property (or other location)
-    `name`."""
+    """Return the name of the class for a schema in the class `stem`, at the property or other location `name`."""
     return stem + _pascal(_lower("_".join(split_words(name))) or "field")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step down. `name` is a property name, the position of an item with its own schema, or a branch's hint."""
+    """A step from a schema to a subschema.
+
+    `name` is a property name, the position of an item with its own schema, or a hint for a branch.
+    """
 
     kind: Literal["property", "item", "value", "branch"]
     name: str = ""
@@ -396,10 +396,10 @@ def list_nested_names(stem: Name, root: Name, definition: str | None, steps: Ite
     """Return the possible class names for a nested schema, shortest first.
 
     Args:
-        stem: The prefix of the classes of its module.
-        root: The class that contains it.
-        definition: The name in `$defs` of the definition that it is or is nested in.
-        steps: The path to it from the definition or the root.
+        stem: The class prefix of the module.
+        root: The class that contains the nested schema.
+        definition: The name in `$defs` of the definition that contains, or is, the nested schema.
+        steps: The path from the definition, or from the root, to the nested schema.
     """
     starts = [root] if definition is None else [name_nested(stem, definition), name_nested(root, definition)]
     steps = tuple(steps)
@@ -427,22 +427,22 @@ def _apply_steps(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> N
 
 
 def name_digested_class(name: Name, what: object) -> Name:
-    """Return a class name for a colliding name, with a digest of the value that it represents."""
+    """Append a digest of `what`, which the class represents, to a colliding class name."""
     return name + _digest(repr(what)).upper()
 
 
 def name_digested_method(name: str, wire: str) -> str:
-    """Return a method name for a colliding name, with a digest of the wire name."""
+    """Append a digest of the wire name to a colliding method name."""
     readable = re.sub("[^A-Za-z0-9_]", "", name)[:LONGEST_METHOD].rstrip("_") or "tool"
     return f"{readable}_{_digest(wire)}"
 
 
 LONGEST_METHOD = 60
-"""The maximum length of a method name from a URI, or with a digest."""
+"""The maximum length of a method name that is derived from a URI, or that a digest is appended to."""
 
 
 def find_free(name: Name, taken: Container[str]) -> Name:
-    """Return a free name, appending as many `_` as necessary."""
+    """Append as many `_` to a name as necessary to make it differ from all `taken` names."""
     while name in taken:
         name = name + "_"
     return name
@@ -458,12 +458,12 @@ def _lower(text: str) -> str:
 
 
 def _strip_marks(text: str) -> str:
-    """Return the text without combining marks, which words cannot contain; changing a letter's case can add one."""
+    """Return the text without combining marks, which words cannot contain. Changing a letter's case can add a mark."""
     return text if text.isascii() else "".join(char for char in text if not unicodedata.category(char).startswith("M"))
 
 
 def name_field(name: str) -> Name:
-    """Return the attribute name for a property; it depends only on the property's name.
+    """Return a property's attribute name, which depends only on the property's name.
 
     An identifier stays unchanged. Otherwise each run of invalid characters becomes one `_`, leading underscores move to
     the end, `field_` is prepended to a leading digit, and `_` is appended to a name that Python, pydantic's `BaseModel`
@@ -489,8 +489,8 @@ def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
 
 
 def _fix(name: str, fallback: str) -> Name:
-    """Return an attribute name that is not reserved, from the valid characters of `name`, or from
-    `fallback` if there are none.
+    """Return an attribute name that is not reserved, from the valid characters of `name`. Use `fallback` if none is
+    valid.
     """
     core = name.lstrip("_")
     text = fallback + "_" * (len(name) - len(core)) if fallback else "field"

@@ -1,6 +1,6 @@
 """Checks paths lexically: whether they leave their folder, and whether they are valid here and on Windows.
 
-Paths use `/` separators. The disk is not read; `project.files.inside` resolves links.
+Paths use `/` separators. This module does not read the disk. `project.files.inside` resolves links.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOT_ON_WINDOWS = re.compile(r'[<>:"|?*]')
 
 
 def use_slashes(path: str) -> str:
-    """Return a path from the command line with `/` separators; on Windows, `\\` is replaced.
+    """Return a path from the command line with `/` separators. On Windows, `\\` is replaced.
 
     Files that are shared across systems contain paths in this form.
     """
@@ -28,7 +28,7 @@ def use_slashes(path: str) -> str:
 
 
 def normalize(path: str) -> str:
-    """Return a path from the command line in the compiler's form: with `/` separators and no redundant steps."""
+    """Return a path from the command line with `/` separators and without redundant steps."""
     return posixpath.normpath(use_slashes(path))
 
 
@@ -41,7 +41,7 @@ def leaves(path: str, folder: str = "") -> bool:
 
 
 def resolve(folder: str, base: str, relative: str) -> str | None:
-    """Resolve a path relative to the file `base`, which is below `folder`; return None if it leaves `folder`."""
+    """Resolve a path relative to the file `base`, which is below `folder`. Return None if the path leaves `folder`."""
     below = base.removeprefix(folder).lstrip("/")
     path = posixpath.normpath(posixpath.join(posixpath.dirname(below), relative))
     return None if leaves(path) else posixpath.join(folder, path)
@@ -61,7 +61,7 @@ def is_device(name: str) -> bool:
 
 
 def find_misfit(path: str) -> str | None:
-    """Describe why a path is invalid on Windows; return None if it is valid.
+    """Describe why a path is invalid on Windows. Return None if it is valid.
 
     The rules are in "Naming Files, Paths, and Namespaces"
     (https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file).

@@ -1,6 +1,6 @@
 """Python source as a type, so that text cannot end up in a program by mistake.
 
-Generated files consist of `Code`; the functions here and the templates reject plain `str`. There are four sources:
+Generated files consist of `Code`. The functions here and the templates reject plain `str`. There are four sources:
 `Name` accepts names, the filters in `literals` turn values and strings into literals, docstrings and comments, `fill`
 and `join` lay out other code, and `trust` is for text that stubwright wrote earlier or has parsed and inspected. A test
 checks that the layouts for `fill` and `join` are constants in stubwright's own source.
@@ -28,13 +28,13 @@ class Name(Code):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Name:
-        """Create a name, after checking it."""
+        """Create a name. Raises ValueError if the text is not one."""
         if not text.isidentifier() and not all(part.isidentifier() for part in text.lstrip(".").split(".")):
             raise ValueError(f"{text!r} is not a Python name")
         return super().__new__(cls, text)
 
     def __add__(self, end: str) -> Name:
-        """Append to the name; the result must also be a name."""
+        """Append text to the name. Raises ValueError if the result is not a name."""
         return Name(f"{self}{end}")
 
 
@@ -70,11 +70,11 @@ def parse(part: object) -> Code:
 
 
 def list_item(kind: Code) -> Code | None:
-    """Return a list's item type, such as `str` for `list[str]`; `None` for other types."""
+    """Return a list's item type, such as `str` for `list[str]`, or None for other types."""
     text = str(kind)
     return Code(text[len("list[") : -1]) if text.startswith("list[") else None
 
 
 def trust(text: str) -> Code:
-    """Treat text as source: stubwright wrote it earlier or has parsed and inspected it."""
+    """Mark text as source. stubwright must have written it, or parsed and inspected it."""
     return Code(text)

@@ -1,8 +1,8 @@
-"""Counts the tokens in a text, as its cost for models.
+"""Counts the tokens in a string: its cost for a model.
 
 Tokens are counted with OpenAI's encoding `o200k_base` if `tiktoken` is installed and has cached its table, which is
-never downloaded. Otherwise the count is estimated from the characters, and labelled as an estimate. Other models count
-differently.
+never downloaded. Otherwise, the count is estimated from the number of characters, and labelled as an estimate. Other
+models count differently.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ def count(definition: Mapping[str, Any]) -> int:
 
 
 def count_text(text: str) -> int:
-    """Count the tokens in a text."""
+    """Count or estimate the tokens in a string."""
     encode = _encoder()
     return tokens.estimate(len(text)) if encode is None else len(encode(text))
 
 
 def name_unit() -> str:
-    """Return the unit of the count."""
+    """Return the unit for messages, which shows whether counts are estimates."""
     return "tokens, estimated" if _encoder() is None else "tokens of o200k_base"
 
 
 @lru_cache(1)
 def _encoder() -> Callable[[str], list[int]] | None:
-    """Return the encoder; None if that would require a download."""
+    """Return the encoder, or None if loading it would require a download."""
     name = hashlib.sha1(_TABLE.encode(), usedforsecurity=False).hexdigest()
     folders = [os.environ[key] for key in _CACHES if os.environ.get(key)]
     folders = folders[:1] or [f"{tempfile.gettempdir()}/data-gym-cache"]
