@@ -143,7 +143,7 @@ class Tool:
 
     @property
     def has_context(self) -> bool:
-        """True if its handler gets its own context class."""
+        """True if the handler receives a generated context class, not the default."""
         return self.has_handles or bool(self.questions) or bool(self.paginate)
 
     @property
@@ -218,7 +218,7 @@ class Primitive:
 
     @property
     def has_context(self) -> bool:
-        """True if its handler gets its own context class."""
+        """True if the handler receives a generated context class, not the default."""
         return bool(self.questions)
 
     @property

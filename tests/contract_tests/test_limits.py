@@ -144,7 +144,7 @@ MARKED = '{**result, "_meta": {"io.stubwright/replayed": True}}'
             {"key": "request"},
             "the result of the repeated call has no `io.stubwright/replayed` in its `_meta`",
         ),
-        (MARKED.replace("{**result", '{"content": []'), {"key": ["q"]}, "the repeated call returned a different result"),
+        (MARKED.replace("{**result", '{"content": []'), {"key": ["q"]}, "the repeated call returned a new result"),
         ("None", {"key": "all"}, "the repeated call returned no result"),
     ],
 )

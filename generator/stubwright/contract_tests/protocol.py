@@ -187,7 +187,7 @@ def _compare(first: Result, second: Answer) -> str:
     if not isinstance(second, Result):
         return "the repeated call returned no result"
     if any(first.value.get(name) != second.value.get(name) for name in ("content", "structuredContent", "isError")):
-        return "the repeated call returned a different result"
+        return "the repeated call returned a new result"
     meta = second.value.get("_meta")
     is_marked = isinstance(meta, dict) and meta.get(REPLAY_META_KEY) is True
     return "" if is_marked else f"the result of the repeated call has no `{REPLAY_META_KEY}` in its `_meta`"
