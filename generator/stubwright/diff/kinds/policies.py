@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diff.changes import Change, Subject
 from stubwright.diff.subsumption.annotations import are_same
-from stubwright_runtime.server.calls.sizes import ARGUMENTS, TASK_ARGUMENTS
+from stubwright_runtime.server.calls.pipeline import ARGUMENTS, TASK_ARGUMENTS
 from stubwright_runtime.values import units
 
 if TYPE_CHECKING:

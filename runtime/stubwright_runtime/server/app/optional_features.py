@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ..calls.pipeline import Steps, refuse_error
-from ..calls.sizes import limit_arguments
+from ..calls.pipeline import Steps, limit_arguments, refuse_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

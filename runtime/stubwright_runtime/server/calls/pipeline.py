@@ -13,6 +13,7 @@ from ...observability.redaction import find_secrets
 from ...schema.validation import get_input_validator
 from ...state.budget import BudgetExceeded
 from ...state.store import describe_lost_state, find_state_lost
+from ...values import units
 from ...values.json import is_group
 from ...values.nesting import DEEPEST, DepthError, is_too_deep
 from ..core.outcomes import Outcome, refuse
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from ..core.feature import ServerContext
     from ..core.request import Handle, Request, Wrap
 
+ARGUMENTS: Final = "1MiB"
+TASK_ARGUMENTS: Final = "256KiB"
+"""The default limits on the size of arguments; tasks have a lower limit, because their arguments are stored."""
 
 _SHALLOW: Final = 2 * DEEPEST
 """JSON up to this size, in bytes, cannot be nested too deeply."""
@@ -68,6 +72,22 @@ def compile_tool(results: Results, server: ServerContext, tool: Tool, steps: Ste
 def _wrap(tool: Tool, steps: Sequence[Wrap], call: Handle) -> Handle:
     for wrap in reversed(steps):
         call = wrap(tool, call)
+    return call
+
+
+def limit_arguments(tool: Tool, call_next: Handle) -> Handle:
+    """Refuse calls with arguments that are too large."""
+    own: str | None = tool.policy.get("maxArgumentBytes")
+    most, most_of_task = units.parse_size(own or ARGUMENTS), units.parse_size(own or TASK_ARGUMENTS)
+
+    async def call(request: Request) -> Outcome:
+        size, limit = request.size, most if request.begin is None else most_of_task
+        if size is None or size <= limit:
+            return await call_next(request)
+        name = tool.name if request.begin is None else f"a task of {tool.name}"
+        text = f"The arguments of {name} are too large: {size:,} bytes; the limit is {limit:,}. Send less."
+        return refuse(text, "limited", "argument_size")
+
     return call
 
 
