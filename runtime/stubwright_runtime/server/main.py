@@ -354,7 +354,7 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
     # Before importing the handlers, which may print.
     with breakpoints.ignore_breakpoints(), wire.claim_stdio() as held:
         core = _build(handwritten, options)
-        if core.scopes is not None and (lacking := core.scopes.find_lacking(core.find_principal(over_http=False))):
+        if core.scopes is not None and (lacking := core.scopes.find_lacking(core.scopes.widen(core.user))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
             log().info("entries that require scopes are hidden from the local user; to grant the scopes, add %s", words)
         with _report_handler_failures(core), _workers(handwritten.package, options):

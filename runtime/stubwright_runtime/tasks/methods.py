@@ -112,13 +112,12 @@ class Methods:
         _task_id(request)
         self._require(request)
         self._count(request)
-        return self._hub.stamp(await methods[request.method](request), request.revision)
+        return await methods[request.method](request)
 
     def _count(self, request: Request) -> None:
         """Limit the rate of requests by principal, or by session and task for anonymous callers."""
-        principal = self._hub.find_principal(over_http=request.over_http)
-        key = principal.key
-        if principal.kind == "anonymous":
+        key = request.principal.key
+        if request.principal.kind == "anonymous":
             key = f"{key} {find_connection(request).session} {str(request.params.get('taskId'))[:_ID]}"
         if wait := self._rates.count(key):
             data = {"retryAfter": math.ceil(wait)}
@@ -139,11 +138,10 @@ class Methods:
         return task
 
     def _may_see(self, request: Request, task: Task) -> bool:
-        principal = self._hub.find_principal(over_http=request.over_http)
-        if task.owner != find_owner(principal, find_connection(request), request.revision):
+        if task.owner != find_owner(request.principal, find_connection(request), request.revision):
             return False
         scopes = self._hub.scopes
-        return scopes is None or scopes.allows(principal, "tools", task.tool)
+        return scopes is None or scopes.allows(scopes.widen(request.principal), "tools", task.tool)
 
     # 2025-11-25
 
@@ -188,7 +186,7 @@ class Methods:
         cursor = request.params.get("cursor")
         if cursor is not None and not isinstance(cursor, str):
             raise refuse_parameters("`cursor` must be a string")
-        principal, connection = self._hub.find_principal(over_http=request.over_http), find_connection(request)
+        principal, connection = request.principal, find_connection(request)
         if principal.kind == "anonymous" and connection.session is None:  # without a session, only the IDs grant access
             return {"tasks": []}
         tasks = await self._tasks.task_store.list_owned(find_owner(principal, connection, request.revision))
@@ -242,7 +240,7 @@ class Methods:
             except ProtocolError:  # ignore unknown tasks
                 continue
         feed = TaskFeed(self._tasks.task_store, known)
-        return self._hub.stamp(await self._listeners.listen(request, feed), request.revision)
+        return await self._listeners.listen(request, feed)
 
 
 def _task_id(request: Request) -> str:

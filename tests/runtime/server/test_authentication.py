@@ -324,8 +324,7 @@ def test_a_principal_shows_no_claims() -> None:
     assert "person@example.com" not in repr(found)
     assert "secret" not in repr(found)
     assert [str(each) for each in (found, make_local([]), ANONYMOUS)] == ["s of i", "local", "anonymous"]
-    assert find_current(over_http=True, user=make_local([])) is ANONYMOUS
-    assert find_current(over_http=False, user=make_local(["a"])) == make_local(["a"])
+    assert find_current() is ANONYMOUS
 
 
 @asynccontextmanager

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from stubwright_runtime.mcp.errors import ProtocolError
-from stubwright_runtime.server.core.access_tokens import CALLER, AccessToken
-from stubwright_runtime.server.core.principal import make_local
+from stubwright_runtime.server.core.access_tokens import AccessToken
+from stubwright_runtime.server.core.principal import ANONYMOUS, Principal, make_from_token, make_local
 from stubwright_runtime.server.features.request_states import RequestStates
-from stubwright_runtime.server.transports.http.authentication import Caller
 from stubwright_runtime.state.store import StateLost
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 pytestmark = pytest.mark.anyio
 
@@ -39,13 +37,16 @@ class Keys:
         return self.keys
 
 
+LOCAL = make_local([])
+
+
 @dataclass
 class Sent:
     """A request."""
 
     params: Mapping[str, Any] | None
     method: str = "tools/call"
-    over_http: bool = False
+    principal: Principal = LOCAL
 
 
 class Server:
@@ -53,7 +54,7 @@ class Server:
 
     def __init__(self, store: Keys) -> None:
         any_store: Any = store
-        self.states = RequestStates(any_store, "shop", 3600, make_local([]))
+        self.states = RequestStates(any_store, "shop", 3600)
 
     async def get(self, params: Mapping[str, Any], **sent: Any) -> Any:
         request: Any = Sent(params, **sent)
@@ -107,35 +108,25 @@ async def test_a_lost_store_stops_no_server_that_has_its_keys() -> None:
     assert lost.value.is_unknown  # the handler ran
 
 
-@contextmanager
-def token(subject: str | None, client: str = "app", issuer: str = "https://id.example") -> Iterator[None]:
-    """Requests of the block show an access token."""
-    access = AccessToken(token="t", client_id=client, scopes=(), subject=subject, claims={"iss": issuer})
-    before = CALLER.set(Caller(access))
-    yield
-    CALLER.reset(before)
+def make_token(subject: str | None, client: str = "app", issuer: str = "https://id.example") -> Principal:
+    return make_from_token(AccessToken(client_id=client, subject=subject, claims={"iss": issuer}))
 
 
 async def test_a_state_is_its_callers() -> None:
     server = Server(Keys())
-    local_state, anonymous = await server.ask(), await server.ask(over_http=True)
-    with token("ann"):
-        state = await server.ask(over_http=True)
-        assert await server.opens(state, over_http=True)
-        assert await server.refuses(anonymous, over_http=True)
-        assert await server.refuses(local_state, over_http=True)
-        assert await server.opens(local_state)  # on standard input and output there are no tokens
-    for other in (
-        ("bob", "app", "https://id.example"),
-        ("ann", "other", "https://id.example"),
-        ("ann", "app", "https://other.example"),
-        (None, "app", "https://id.example"),
-    ):
-        with token(*other):
-            assert await server.refuses(state, over_http=True)
-    assert await server.refuses(state, over_http=True)
-    assert await server.opens(anonymous, over_http=True)
-    assert await server.refuses(anonymous)
+    callers = [
+        LOCAL,
+        ANONYMOUS,
+        make_token("ann"),
+        make_token("bob"),
+        make_token("ann", "other"),
+        make_token("ann", issuer="https://other.example"),
+        make_token(None),
+    ]
+    states = [await server.ask(principal=caller) for caller in callers]
+    for caller, own in zip(callers, states, strict=True):
+        for state in states:
+            assert await (server.opens if state is own else server.refuses)(state, principal=caller)
 
 
 async def test_the_log_says_why(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...mcp.downgrades import downgrade_tool
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
-from ...mcp.vocabulary import PAGES, PAGES_EXTENSION, SECTIONS, SKILLS_EXTENSION
+from ...mcp.vocabulary import PAGES, PAGES_EXTENSION, SECTIONS, SERVER_INFO_META_KEY, SKILLS_EXTENSION
 from ...observability.failures import Failures
 from ...observability.logs import make_logger, name_after
 from ...observability.scope import SCOPE
@@ -17,6 +17,7 @@ from ...values.modules import is_observed
 from ..core.feature import Feature, ServerContext
 from ..core.hub import Hub
 from ..core.lists import Lists, Shows, StaleCursorError
+from ..core.principal import find_current
 from ..execution.threads import Threads
 from ..features.changes import Changes
 from ..features.input_requests import InputRequestRunner
@@ -110,15 +111,16 @@ class Core(Hub):
         log, scopes, failures = make_logger(package.name), self.scopes, self.failures
         server = ServerContext(package, handlers, lists, log, scopes, store, self.tasks, self.threads, failures)
         self.methods: dict[str, Answer] = {}
-        states = RequestStates(store, package.manifest["server"]["name"], PATIENCE, user)
+        states = RequestStates(store, package.manifest["server"]["name"], PATIENCE)
         self.input_requests = InputRequestRunner(PATIENCE, store, states)
         for feature in features:
             self.methods |= feature.list_handlers(server)
-        self.instrumentation = Instrumentation(package, recorder, user)
+        self.instrumentation = Instrumentation(package, recorder)
         self.in_flight = PendingRequests()
         self._pages: dict[_Page, Mapping[str, Any]] = {}
         self._task_methods = make_task_methods(self)
         self._answers: dict[str, Answer] = {}
+        self._server_meta = {SERVER_INFO_META_KEY: self.identity}
 
     async def answer(self, request: Request) -> Result:
         """Handle a message and return its result, with `request` as the current scope.
@@ -133,20 +135,34 @@ class Core(Hub):
             # Over HTTP, only traced messages have a peer.
             is_traced = (request.peer is not None or request.transport != "http") and is_observed()
             if is_traced or (self.recorder is not None and request.method == "tools/call"):
-                return await self.instrumentation.observe(answer, request, is_traced=is_traced)
-            return await answer(request)
+                result = await self.instrumentation.observe(answer, request, is_traced=is_traced)
+            else:
+                result = await answer(request)
         except ProtocolError:
             raise
         except Exception as error:  # noqa: BLE001 - logged, and not shown to the caller
             raise explain_internal_error(request, error) from None
         finally:
             SCOPE.reset(token)
+        # List pages are cached, complete.
+        if result is None or request.method in LISTS or "stateless" not in request.revision.features:
+            return result
+        return self._stamp(result)
+
+    def _stamp(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Add the fields of every result in MCP 2026-07-28 and later: `resultType` and the server's identity."""
+        meta = result.get("_meta")
+        return {
+            "resultType": "complete",
+            **result,
+            "_meta": {**meta, **self._server_meta} if meta else self._server_meta,
+        }
 
     def _compile(self, method: str) -> Answer:
         """Return the function that handles a method, wrapped in all middleware."""
         answer: Answer = _pass_on
         if method in LISTS and LISTS[method] in self.lists:
-            answer = self._admit(self._list, is_stamped=True)
+            answer = self._admit(self._list)
         elif method in self.methods:
             answer = self._admit(self.input_requests.wrap(self.methods[method]))
         answer = self.listeners.wrap(method, answer)
@@ -160,22 +176,22 @@ class Core(Hub):
             self._answers[method] = answer
         return answer
 
-    def _admit(self, answer: Answer, *, is_stamped: bool = False) -> Answer:
+    def _admit(self, answer: Answer) -> Answer:
         """Return a function that handles valid requests and passes others to `call_next`, which refuses them."""
-        has_toolsets = any(True for _ in self.toolsets)
+        has_toolsets, scopes = any(True for _ in self.toolsets), self.scopes
 
         async def call(request: Request) -> Result:
             if request.id is None:
                 return await request.call_next(request)
             if not request.is_admissible:
                 await request.call_next(request)  # raises
-            request.principal = self.find_principal(over_http=request.transport == "http")
+            if scopes is not None:
+                request.principal = scopes.widen(request.principal)
             if has_toolsets:
                 request.tools = self.toolsets.list_present()
             if request.record is not None:
                 request.record.principal = request.principal
-            result = await answer(request)
-            return result if is_stamped or result is None else self.stamp(result, request.revision)
+            return await answer(request)
 
         return call
 
@@ -209,7 +225,8 @@ class Core(Hub):
         tools = self.toolsets.list_present()
         if name not in self.lists.get("tools", ()) or (tools is not None and name not in tools):
             return False
-        return self.scopes is None or self.scopes.allows(self.find_principal(over_http=True), "tools", name)
+        scopes = self.scopes
+        return scopes is None or scopes.allows(scopes.widen(find_current()), "tools", name)
 
     def stop(self) -> None:
         """Prepare to stop: start no more tasks and close listening streams."""
@@ -253,7 +270,7 @@ class Core(Hub):
         answer = self._lists.answer(name, cursor, revision, shows)
         if name == "tools":
             answer["tools"] = [downgrade_tool(definition, revision) for definition in answer["tools"]]
-        page = self.stamp(answer, revision)
+        page = self._stamp(answer) if revision.has("stateless") else answer
         if cursor is None:
             pages = [(known, each) for known, each in self._pages.items() if known[0] != name or known[1] == key[1]]
             self._pages = dict(pages[-_PAGES:])

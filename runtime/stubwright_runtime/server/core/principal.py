@@ -98,9 +98,7 @@ def find_access_token() -> VerifiedToken | None:
     return None if caller is None else caller.access_token
 
 
-def find_current(*, over_http: bool, user: Principal) -> Principal:
-    """Return the principal of the current request; `user` is the local user."""
-    if not over_http:
-        return user
+def find_current() -> Principal:
+    """Return the principal of the current HTTP request."""
     caller = CALLER.get()
     return ANONYMOUS if caller is None else caller.principal

@@ -13,29 +13,25 @@ from ...mcp.errors import refuse_state
 from ...observability.logs import log
 from ...state.store import StateLost
 from ...state.store_sealing import StoreSealing
-from ..core.principal import find_current
 
 if TYPE_CHECKING:
     from ...state.sealing import Call
     from ...state.store import Store
-    from ..core.principal import Principal
     from ..core.request import Request
 
 
 class RequestStates:
     """Encrypts and decrypts one server's `requestState`."""
 
-    def __init__(self, store: Store, server: str, seconds: float, user: Principal) -> None:
+    def __init__(self, store: Store, server: str, seconds: float) -> None:
         """Create the cipher.
 
         Args:
             store: The store with the keys.
             server: The name of the server.
             seconds: The lifetime of a state in seconds.
-            user: The local user.
         """
         self._sealing = StoreSealing(store, server, seconds, "request-state")
-        self._user = user
 
     async def open(self, token: object, request: Request) -> str:
         """Decrypt the state in a request.
@@ -65,6 +61,6 @@ class RequestStates:
     def _call(self, request: Request) -> Call:
         from ...state.sealing import Call
 
-        caller = find_current(over_http=request.over_http, user=self._user)
+        caller = request.principal
         # Another client of the same user must not continue the call.
         return Call(request.method, request.params, json.dumps([caller.key, caller.client]))

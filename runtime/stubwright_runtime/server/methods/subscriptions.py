@@ -9,7 +9,6 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from ..core.principal import find_current, make_local
 from ..core.streams import LISTENERS, LISTENERS_EACH, Streams
 from ..middlewares.expiry import token_lifetime
 from ..middlewares.pending_requests import LISTENING
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from ..core.request import Answer, Request, Result
     from ..protocol.client_subscriptions import Change, Kind
     from ..protocol.sender import Notifier
-
-_USER: Final = make_local(())
 
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 """The `_meta` key for a notification's stream ID."""
@@ -71,7 +68,7 @@ class Listeners:
         async def call(request: Request) -> Result:
             if request.id is None or not request.revision.has("stateless") or not request.is_admissible:
                 return await call_next(request)
-            return self._hub.stamp(await self.listen(request), request.revision)
+            return await self.listen(request)
 
         return call
 
@@ -86,11 +83,11 @@ class Listeners:
             ProtocolError: There are too many resources or too many streams.
         """
         wanted: Mapping[str, Any] = request.params["notifications"]
-        outgoing, over_http = cast("Notifier", request.channel), request.over_http
+        outgoing = cast("Notifier", request.channel)
         uris: list[str] = wanted.get("resourceSubscriptions") or []
         check_subscriptions(uris)
-        scopes, principal = self._hub.scopes, self._hub.find_principal(over_http=over_http)
-        if scopes is not None:
+        if (scopes := self._hub.scopes) is not None:
+            principal = scopes.widen(request.principal)
             uris = [uri for uri in uris if scopes.reaches(principal, uri)]
         honored: dict[str, Any] = {flag: True for flag in _FLAGS if wanted.get(flag)}
         if uris:
@@ -104,8 +101,8 @@ class Listeners:
             return change.kind in kinds if change.uri is None else change.uri in uri_set
 
         notifier = ChangeNotifier(is_wanted, outgoing, meta)
-        with self.streams.count(find_current(over_http=over_http, user=_USER)):
-            seconds = token_lifetime() if over_http else None
+        with self.streams.count(request.principal):
+            seconds = token_lifetime() if request.over_http else None
             expiry = None if seconds is None else asyncio.get_running_loop().call_later(seconds, notifier.end)
             if self._hub.is_stopping:
                 notifier.end()

@@ -34,7 +34,7 @@ def explain_lost_store(hub: Hub, call_next: Answer) -> Answer:
             text = describe_lost_state(is_unknown=loss.is_unknown)
         record_status("limited", "state_lost")
         if request.method == "tools/call":
-            return hub.stamp(refuse(text, "limited", "state_lost").result, request.revision)
+            return refuse(text, "limited", "state_lost").result
         raise ProtocolError(INTERNAL_ERROR, text)
 
     return call

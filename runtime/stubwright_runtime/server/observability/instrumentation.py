@@ -21,7 +21,6 @@ from ...observability.logs import log
 from ...values.json import is_mapping
 from ...values.modules import is_observed
 from ..core.call_state import CallState, make_reference
-from ..core.principal import find_current
 from .trace_context import find_traceparent, read_trace_id
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from ...package import Package
     from ..core.outcomes import OutcomeStatus
-    from ..core.principal import Principal
     from ..core.request import Answer, Request, Result
     from .audit import Audit, Recorder
     from .telemetry import Telemetry
@@ -38,11 +36,10 @@ if TYPE_CHECKING:
 class Instrumentation:
     """Observes the messages of one server."""
 
-    def __init__(self, package: Package, recorder: Recorder | None, user: Principal) -> None:
-        """Create the instrumentation for a package's server; `user` is the local user."""
+    def __init__(self, package: Package, recorder: Recorder | None) -> None:
+        """Create the instrumentation for a package's server."""
         self._package = package
         self._recorder = recorder
-        self._user = user
 
     async def observe(self, answer: Answer, request: Request, *, is_traced: bool) -> Result:
         """Handle a message that is recorded or traced, and report the outcome."""
@@ -96,7 +93,7 @@ class Instrumentation:
         if record.status is None:
             record.status, record.reason = ("failed", "protocol_error") if error is None else _explain(error)
         if record.principal is None:
-            record.principal = find_current(over_http=request.over_http, user=self._user)
+            record.principal = request.principal
         record.client = request.channel.client
         record.record_parameters(request.params)
         recorder.record(record)

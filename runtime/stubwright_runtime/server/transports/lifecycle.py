@@ -18,7 +18,6 @@ from .channel import ClientChannel
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...mcp.revisions import Revision
     from ..app.core import Core
     from ..core.call_state import Transport
     from ..core.request import Channel, Peer, Result
@@ -124,7 +123,7 @@ class Lifecycle:
             case "initialize":
                 return self._initialize(params)
             case "server/discover":
-                return self._discover(request.revision)
+                return self._discover()
         if not self._serves(request.method):
             raise refuse_unknown_method(request.method)
         if not request.is_initialized:
@@ -154,16 +153,15 @@ class Lifecycle:
             **self._instructions,
         }
 
-    def _discover(self, revision: Revision) -> Result:
+    def _discover(self) -> Result:
         """Return the server's identity and capabilities (MCP 2026-07-28, server/discover)."""
-        result = {
+        return {
             "supportedVersions": list(STATELESS),
             "capabilities": self._capabilities(announces=True, logs=self._core.logs),
             **self._instructions,
             "ttlMs": 0,
             "cacheScope": "private",
         }
-        return self._core.stamp(result, revision)
 
     @property
     def _instructions(self) -> dict[str, str]:

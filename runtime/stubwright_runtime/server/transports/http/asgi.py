@@ -16,7 +16,7 @@ from ....state.store import MEMORY
 from ....values.sanitizing import clean
 from ...app.builder import build_core
 from ...app.toolsets import HEADER, REQUESTED
-from ...core.principal import ANONYMOUS, find_current
+from ...core.principal import find_current
 from ...core.streams import LISTENERS, LISTENERS_EACH, Streams
 from ...execution.threads import THREADS
 from .cors import CorsPolicy, check_places
@@ -181,7 +181,7 @@ def _logs(awaited: AwaitedSessions | None) -> Callable[[], EventLog]:
     if awaited is not None:
         return partial(SharedReplay, awaited)
     archive = Archive()
-    return lambda: archive.open_session(find_current(over_http=True, user=ANONYMOUS).key)
+    return lambda: archive.open_session(find_current().key)
 
 
 class _Application(Starlette):

@@ -11,7 +11,7 @@ from ....state.budget import Budget
 from ....values.modules import is_observed
 from ...calls.watchdog import watch_loop
 from ...core.access_tokens import CALLER
-from ...core.principal import ANONYMOUS, find_current
+from ...core.principal import find_current
 from ...core.request import Peer
 from ...core.streams import Streams, TooManyStreamsError
 from ...execution.signals import observe_stop_signals
@@ -196,7 +196,7 @@ class HttpEndpoint:
             await self._listen_on(None, head, owner, receive, send)
             return
         try:
-            with self._resumed.count(find_current(over_http=True, user=ANONYMOUS)):
+            with self._resumed.count(find_current()):
                 await self._listen_on(last, head, owner, receive, send)
         except TooManyStreamsError as refusal:
             body = encode_error(None, refusal, parse_revision(head.revision))

@@ -25,6 +25,8 @@ from ....mcp.revisions import HANDSHAKES, UNNAMED
 from ....mcp.vocabulary import HEADER
 from ....observability.logs import LogThrottle, log
 from ...calls.old_names import find_mirrored_schema
+from ...core.access_tokens import CALLER
+from ...core.principal import ANONYMOUS
 from ...core.streams import RETRY_SECONDS, TooManyStreamsError
 from ...middlewares.expiry import token_lifetime
 from ...protocol.messages import Refusal, encode_error, is_batch, read
@@ -185,6 +187,7 @@ class PostHandler:
             call_next=self._lifecycle.answer_default,
             is_admissible=sender.error is None,
             traceparent=head.traceparent,
+            principal=ANONYMOUS if (caller := CALLER.get()) is None else caller.principal,
             peer=peer,
             client=sender.client,
             error=sender.error,

@@ -168,6 +168,7 @@ class Connection:
             open_channel=self._open_channel,
             call_next=self._lifecycle.answer_default,
             is_admissible=error is None and is_initialized,
+            principal=self._core.user,
             client=client,
             error=error,
             is_initialized=is_initialized,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from .....state.budget import BudgetExceeded
 from .....state.store import StateLost
-from ....core.principal import ANONYMOUS, find_current
+from ....core.principal import find_current
 from ..events import EVENT_HEADERS, RETRY, encode_event, wait_until_closed
 from .awaited_sessions import MAX_WAIT, POLL_INTERVAL
 from .log import LISTENING, Position
@@ -272,4 +272,4 @@ class Resumption:
 
 
 def _current_principal_key() -> str:
-    return find_current(over_http=True, user=ANONYMOUS).key
+    return find_current().key
