@@ -401,7 +401,7 @@ def _serve_http(
     host, port = listener.getsockname()[:2]
     bounds = Bounds.choose(options.connections, options.connections_per_address)
     server = GracefulServer(
-        app, options.grace, core.stop, core.in_flight.end, bounds, lambda: core.lifespan.failure is not None
+        app, options.grace, core.stop, core.end_requests, bounds, lambda: core.lifespan.failure is not None
     )
     for number in stop_signals():  # until uvicorn has installed its handlers; it re-raises signals at exit
         signal.signal(number, server.stop_when_started)

@@ -14,8 +14,8 @@ import anyio
 
 from ..mcp.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError
 from ..mcp.revisions import Revision
+from ..server.methods.subscriptions import LISTENING
 from ..server.middlewares.expiry import token_lifetime
-from ..server.middlewares.pending_requests import LISTENING
 from ..server.protocol.requests import refuse_parameters, refuse_unknown_method
 from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...mcp.downgrades import downgrade_tool
-from ...mcp.errors import INVALID_PARAMS, ProtocolError
+from ...mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
 from ...mcp.vocabulary import PAGES, PAGES_EXTENSION, SECTIONS, SERVER_INFO_META_KEY, SKILLS_EXTENSION
 from ...observability.failures import Failures
 from ...observability.logs import make_logger, name_after
 from ...observability.scope import SCOPE
 from ...values.modules import is_observed
+from ..core.call_state import record_status
 from ..core.feature import Feature, ServerContext
 from ..core.hub import Hub
 from ..core.lists import Lists, Shows, StaleCursorError
@@ -23,9 +25,8 @@ from ..features.changes import Changes
 from ..features.input_requests import InputRequestRunner
 from ..features.request_states import RequestStates
 from ..handlers.lifespan import Lifespan
-from ..methods.subscriptions import Listeners
+from ..methods.subscriptions import LISTENING, Listeners
 from ..middlewares.lost_store import explain_lost_store
-from ..middlewares.pending_requests import LISTENING, PendingRequests
 from ..observability.instrumentation import Instrumentation, explain_internal_error
 from ..protocol.sender import PATIENCE
 from .optional_features import get_scopes, get_tasks, make_task_methods
@@ -52,6 +53,10 @@ _COMMON: Final = ("initialize", "ping", "server/discover", LISTENING, "notificat
 LISTS: Final = {section.method: section.name for section in SECTIONS}
 """List names by method."""
 
+_STOPPED: Final = (
+    "The server stopped before it could respond. The request may have taken effect; check before you send it again."
+)
+
 
 class Core(Hub):
     """The server.
@@ -67,7 +72,6 @@ class Core(Hub):
         failures: Exceptions from handlers, for in-process clients.
         recorder: The recorder of calls; `None` if calls are not recorded.
         instrumentation: Telemetry and recording of all messages.
-        in_flight: The pending requests.
         lifespan: The lifespan of the handlers and the store.
         methods: The functions for the features' methods, such as `tools/call`.
         input_requests: Runs requests that may send the client questions.
@@ -116,7 +120,8 @@ class Core(Hub):
         for feature in features:
             self.methods |= feature.list_handlers(server)
         self.instrumentation = Instrumentation(package, recorder)
-        self.in_flight = PendingRequests()
+        self._pending: set[asyncio.Task[Any]] = set()
+        self._stopped: set[asyncio.Task[Any]] = set()
         self._pages: dict[_Page, Mapping[str, Any]] = {}
         self._task_methods = make_task_methods(self)
         self._answers: dict[str, Answer] = {}
@@ -171,7 +176,7 @@ class Core(Hub):
         if self.store.is_shared or self.tasks is not None:
             answer = explain_lost_store(self, answer)
         if method != LISTENING:
-            answer = self.in_flight.wrap(answer)
+            answer = self._track(answer)
         if self.serves(method) or method in _COMMON:  # no cache for unknown methods
             self._answers[method] = answer
         return answer
@@ -194,6 +199,35 @@ class Core(Hub):
             return await answer(request)
 
         return call
+
+    def _track(self, answer: Answer) -> Answer:
+        """Return a function that registers each request while it is pending, for `end_requests`."""
+        pending, stopped = self._pending, self._stopped
+
+        async def call(request: Request) -> Result:
+            task = asyncio.current_task()
+            if request.id is None or task is None or task in pending:
+                return await answer(request)
+            pending.add(task)
+            try:
+                return await answer(request)
+            except asyncio.CancelledError:
+                # If the count is not zero, there was another cancellation, which must propagate.
+                if task not in stopped or task.uncancel():
+                    raise
+            finally:
+                pending.discard(task)
+                stopped.discard(task)
+            record_status("cancelled", "cancelled")
+            raise ProtocolError(INTERNAL_ERROR, _STOPPED)
+
+        return call
+
+    def end_requests(self) -> None:
+        """End each pending request with an error; listening streams close separately."""
+        for task in self._pending - self._stopped:
+            self._stopped.add(task)
+            task.cancel()
 
     async def complete(self, elicitation: str) -> bool:
         """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from ..core.streams import LISTENERS, LISTENERS_EACH, Streams
 from ..middlewares.expiry import token_lifetime
-from ..middlewares.pending_requests import LISTENING
 from ..protocol.changes import ChangeNotifier
 from ..protocol.client_subscriptions import check_subscriptions
 
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
     from ..core.request import Answer, Request, Result
     from ..protocol.client_subscriptions import Change, Kind
     from ..protocol.sender import Notifier
+
+LISTENING: Final = "subscriptions/listen"
+"""The method whose response closes a stream (MCP 2026-07-28)."""
 
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 """The `_meta` key for a notification's stream ID."""

@@ -247,7 +247,7 @@ class Connection:
     async def abort_requests(self) -> None:
         """End the pending requests with errors."""
         self._core.end_streams()
-        self._core.in_flight.end()
+        self._core.end_requests()
         with suppress(TimeoutError):
             async with asyncio.timeout(_ABORT_SECONDS):
                 await self.wait_for_answers()
