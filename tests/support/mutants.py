@@ -79,10 +79,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         47,
-        "server/core/feature.py",
-        "def offers(",
-        "if key not in self.lists.by_name[section].visible:",
-        "if key.lower() not in self.lists.by_name[section]:",
+        "server/methods/tools.py",
+        "async def call(",
+        "name not in self._listed.visible",
+        "name.lower() not in self._listed",
         "tests/runtime/server/test_server_offers.py::test_names_differ_by_case",
     ),
     Mutant(

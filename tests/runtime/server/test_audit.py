@@ -275,14 +275,14 @@ async def test_a_failure_before_the_handler_is_recorded_and_not_told(
 ) -> None:
     records: list[Any] = []
     server = package.build_server(handlers(), audit=records.append)
-    feature = import_module("stubwright_runtime.server.core.feature")
+    tools = import_module("stubwright_runtime.server.methods.tools")
 
     def fail(*_: object) -> None:
         raise RuntimeError("internals")
 
-    monkeypatch.setattr(feature.ServerContext, "offers", fail)
+    monkeypatch.setattr(tools, "repair_unicode", fail)
     async with mcp.Client(server, mode=era) as client:
-        told = await refused(client, "ok", {})
+        told = await refused(client, "ok", {"any": 1})
     (record,) = records
     assert (record.outcome, record.reason, record.reference) == ("failed", "internal_error", record.id)
     assert told.message == f"Internal error (reference {record.id})"

@@ -169,7 +169,7 @@ class Core(Hub):
         if method in LISTS and LISTS[method] in self.lists:
             answer = self._admit(self._list)
         elif method in self.methods:
-            answer = self._admit(self.input_requests.wrap(self.methods[method]))
+            answer = self._admit(self.methods[method], may_ask=True)
         answer = self.listeners.wrap(method, answer)
         if self._task_methods is not None:
             answer = self._task_methods.wrap(method, answer)
@@ -181,9 +181,9 @@ class Core(Hub):
             self._answers[method] = answer
         return answer
 
-    def _admit(self, answer: Answer) -> Answer:
+    def _admit(self, answer: Answer, *, may_ask: bool = False) -> Answer:
         """Return a function that handles valid requests and passes others to `call_next`, which refuses them."""
-        has_toolsets, scopes = any(True for _ in self.toolsets), self.scopes
+        has_toolsets, scopes, questions = any(True for _ in self.toolsets), self.scopes, self.input_requests
 
         async def call(request: Request) -> Result:
             if request.id is None:
@@ -196,7 +196,20 @@ class Core(Hub):
                 request.tools = self.toolsets.list_present()
             if request.record is not None:
                 request.record.principal = request.principal
-            return await answer(request)
+            if not may_ask:
+                return await answer(request)
+            try:
+                if "requestState" in request.params or "inputResponses" in request.params:
+                    await questions.restore(request)
+                result = await answer(request)
+                if request.rounds is None and result is not None and "requestState" not in result:
+                    return result
+                return await questions.finish(request, result)
+            except BaseException as error:
+                # Not raised there: the traceback would refer to the frame that has the error, a cycle.
+                if (instead := await questions.handle_error(request, error)) is None:
+                    raise
+                return instead
 
         return call
 

@@ -104,10 +104,8 @@ class ServerContext:
     failures: Failures = field(default_factory=Failures)
 
     def offers(self, request: Request, section: str, key: str) -> bool:
-        """Return whether an entry's state, toolset and scopes make it visible to the caller."""
+        """Return whether an entry's state and scopes make it visible to the caller."""
         if key not in self.lists.by_name[section].visible:
-            return False
-        if section == "tools" and request.tools is not None and key not in request.tools:
             return False
         return self.scopes is None or self.scopes.allows(request.principal, section, key)
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from ...mcp.revisions import Feature, Revision
     from ...state.store import Store
-    from ..core.request import Answer, Request, Result
+    from ..core.request import Request, Result
     from .request_states import RequestStates
 
 _T = TypeVar("_T")
@@ -436,15 +436,21 @@ async def settle(request: Request, answer: Callable[[Request], Awaitable[_T]]) -
     try:
         result = await answer(request)
     except BaseException as error:
-        if (needed := find_inner(error, UrlRequired)) is not None:
-            await find_rounds(request).require_url(needed)
-        elif not is_suspended(error):
+        if not await _is_waiting(request, error):
             raise
     else:
         if request.rounds is None or not request.rounds.pending:
             return result
     await find_rounds(request).settle_effects()
     return None
+
+
+async def _is_waiting(request: Request, error: BaseException) -> bool:
+    """Return whether a handler that raised waits for the client."""
+    if (needed := find_inner(error, UrlRequired)) is None:
+        return is_suspended(error)
+    await find_rounds(request).require_url(needed)
+    return True
 
 
 def is_control_flow(error: BaseException) -> bool:
@@ -457,7 +463,7 @@ def is_control_flow(error: BaseException) -> bool:
 
 
 class InputRequestRunner:
-    """Runs requests whose handlers may ask the client.
+    """Continues requests whose handlers asked the client, and describes their questions.
 
     Attributes:
         urls: The pending URL elicitations.
@@ -476,37 +482,51 @@ class InputRequestRunner:
         self._store = store
         self._states = states
 
-    def wrap(self, answer: Answer) -> Answer:
-        """Return a function that runs requests whose handlers may ask the client.
+    async def restore(self, request: Request) -> None:
+        """Restore the earlier rounds of a request that answers questions.
 
-        It raises ProtocolError if the client does not support a question or the `requestState` was used before, and
-        StateLost if the store is unavailable; the handler has not run then.
+        Raises:
+            ProtocolError: The `requestState` is invalid or was used before.
+            StateLost: The store is unavailable.
         """
+        params = request.params
+        state = await self._open_state(params.get("requestState"), request)
+        if "stateless" in request.revision.features:
+            request.rounds = InputRequests(request, state, params.get("inputResponses"))
 
-        async def call(request: Request) -> Result:
-            try:
-                params = request.params
-                if "requestState" in params or "inputResponses" in params:
-                    state = await self._open_state(params.get("requestState"), request)
-                    if "stateless" in request.revision.features:
-                        request.rounds = InputRequests(request, state, params.get("inputResponses"))
-                result = await settle(request, answer)
-                if result is None:
-                    result = find_rounds(request).describe()
-                return await self._seal_state(result, request) if "requestState" in result else result
-            except (UrlNotVisitedError, MissingCapability) as error:
-                return _refuse_question(request, error)
-            except Exception as error:
-                if (raised := find_mcp_error(error)) is None:
-                    raise
-                data = None if raised.error.data is None else encode_json(raised.error.data)[0]
-                raise ProtocolError(raised.error.code, clean(raised.error.message), data) from error
+    async def finish(self, request: Request, result: Result) -> Result:
+        """Return a result with an encrypted `requestState` if it has one, or the unanswered questions instead."""
+        if request.rounds is not None and request.rounds.pending:
+            return await self._ask(request)
+        return result if result is None else await self._seal_state(result, request)
 
-        return call
+    async def handle_error(self, request: Request, error: BaseException) -> Result:
+        """Return the questions of a request that raised to wait for the client, or its refusal; otherwise `None`.
+
+        Raises:
+            ProtocolError: The handler raised an `MCPError`, or the client does not support a question.
+            StateLost: The store is unavailable.
+        """
+        try:
+            if await _is_waiting(request, error):
+                return await self._ask(request)
+        except (UrlNotVisitedError, MissingCapability) as refusal:
+            return _refuse_question(request, refusal)
+        if isinstance(error, (UrlNotVisitedError, MissingCapability)):
+            return _refuse_question(request, error)
+        if isinstance(error, Exception) and (raised := find_mcp_error(error)) is not None:
+            data = None if raised.error.data is None else encode_json(raised.error.data)[0]
+            raise ProtocolError(raised.error.code, clean(raised.error.message), data) from error
+        return None
+
+    async def _ask(self, request: Request) -> Result:
+        rounds = find_rounds(request)
+        await rounds.settle_effects()
+        return await self._seal_state(rounds.describe(), request)
 
     async def _seal_state(self, result: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
         """Return a result with an encrypted `requestState`, which a replayed answer can have as well."""
-        state = result["requestState"]
+        state = result.get("requestState")
         return result if state is None else {**result, "requestState": await self._states.seal(state, request)}
 
     async def _open_state(self, token: object, request: Request) -> dict[str, Any] | None:

@@ -63,6 +63,7 @@ class _CallTool:
     ) -> None:
         self._package = package
         self._server = server
+        self._listed, self._scopes = server.lists.by_name["tools"], server.scopes
         self._results = Results(server)
         self._steps = declare(package, server, self._results)
         self._old_names = OldNames(server.log)
@@ -75,7 +76,12 @@ class _CallTool:
         called: str = request.params["name"]
         alias = self._package.aliases.get(called)
         name = called if alias is None else alias.tool
-        if not self._server.offers(request, "tools", name):
+        tools, scopes = request.tools, self._scopes
+        if (
+            name not in self._listed.visible
+            or (tools is not None and name not in tools)
+            or (scopes is not None and not scopes.allows(request.principal, "tools", name))
+        ):
             record_status("denied", self._explain_absence(name, request))
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {clean(called)}")
         entry = self._entries.get(name) or self._prepare(name)
@@ -126,7 +132,7 @@ class _CallTool:
             return "unknown_tool"
         if request.tools is not None and name not in request.tools:
             return "toolset"
-        return "scope" if name in self._server.lists.by_name["tools"] else "switched_off"
+        return "scope" if name in self._listed else "switched_off"
 
 
 class _Entry(NamedTuple):
