@@ -26,7 +26,7 @@ from stubwright_runtime.observability.redaction import is_secret_name
 from stubwright_runtime.server.app.loader import StartError
 from stubwright_runtime.server.execution.signals import stop_signals
 from stubwright_runtime.server.main import listen
-from stubwright_runtime.server.transports.http.heads import Allowlist
+from stubwright_runtime.server.transports.http.headers import Allowlist
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 from stubwright_runtime.values.event_streams import EventReader
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stubwright_runtime.server.transports.http.posts.stream_timer import StreamTimer
+from stubwright_runtime.server.transports.http.post_handler import StreamTimer
 
 pytestmark = pytest.mark.anyio
 

@@ -42,13 +42,13 @@ from stubwright_runtime.server.calls.old_names import find_mirrored_schema
 from stubwright_runtime.server.protocol.requests import find_stateless_error
 from stubwright_runtime.server.transports.http.headers import (
     LARGEST,
-    NO_SESSION,
-    TOO_LARGE,
-    Rejection,
+    Allowlist,
+    Head,
+    Heads,
     find_header_error,
     validate_headers,
 )
-from stubwright_runtime.server.transports.http.heads import Allowlist, Head, Heads
+from stubwright_runtime.server.transports.http.rejections import NO_SESSION, TOO_LARGE, Rejection
 
 FOLDER = Path(__file__).parents[2] / "messages"
 LOCAL = ("127.0.0.1", "localhost", "[::1]")

@@ -21,7 +21,7 @@ from ...core.streams import LISTENERS, LISTENERS_EACH, Streams
 from ...execution.threads import THREADS
 from .cors import CorsPolicy, check_places
 from .endpoint import HttpEndpoint
-from .heads import Allowlist
+from .headers import Allowlist
 from .health import make_routes as health_routes
 from .listener.direct import Endpoint
 from .resumption.awaited_sessions import AwaitedSessions

@@ -22,7 +22,7 @@ from ...core.call_state import CallState
 from ...core.principal import VerificationUnavailableError, make_from_token
 from ...middlewares.expiry import pass_while_valid
 from .events import Response
-from .heads import find_version
+from .headers import find_version
 from .keys import POST
 from .uploads import Uploads, replay_body
 

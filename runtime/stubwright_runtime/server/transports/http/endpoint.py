@@ -18,11 +18,11 @@ from ...execution.signals import observe_stop_signals
 from ...protocol.messages import encode_error, is_batch, read
 from .authentication import find_caller
 from .events import EventStream, EventWriter, Response
-from .headers import NO_SESSION, Rejection, validate_headers
-from .heads import Heads, find_version, parse_revision
+from .headers import Heads, find_version, validate_headers
 from .keys import POST, WIRE
 from .post_handler import PostHandler, with_retry_after
 from .posts.detached_requests import DetachedRequests
+from .rejections import NO_SESSION, Rejection, parse_revision
 from .sessions import Sessions
 from .uploads import Uploads
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from ...app.core import Core
-    from .heads import Allowlist, Head
+    from .headers import Allowlist, Head
     from .keys import RawConnection
     from .post_handler import Owner
     from .posts.post import Post

@@ -1,24 +1,54 @@
-"""Validates HTTP headers, and checks them against the message (MCP 2025-11-25 and 2026-07-28, basic/transports,
-"Streamable HTTP").
+"""Parses HTTP headers, validates them, and checks them against the message (MCP 2025-11-25 and 2026-07-28,
+basic/transports, "Streamable HTTP").
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from ....mcp.errors import HEADER_MISMATCH, INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ProtocolError
 from ....mcp.parameter_headers import PREFIX, decode_value
+from ....mcp.revisions import HANDSHAKES
 from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from ....values.sanitizing import clean
-from ...protocol.messages import encode_error
 from ...protocol.requests import STATELESS, find_unknown_revision, get_meta
-from .events import Response
-from .heads import NAMED, VERSION, Head, find_forbidden, is_json, names_stateless, parse_revision
+from .rejections import TOO_LARGE, UNNAMED_SESSION, Rejection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .heads import Heads
+
+VERSION: Final = b"mcp-protocol-version"
+"""The revision header (MCP 2025-06-18, basic/transports, "Protocol Version Header")."""
+
+_KNOWN: Final = frozenset(
+    {
+        b"accept",
+        b"content-type",
+        b"host",
+        b"mcp-method",
+        b"mcp-name",
+        VERSION,
+        b"mcp-session-id",
+        b"origin",
+        b"content-encoding",
+        b"transfer-encoding",
+    }
+)
+_LONGEST: Final = 256
+"""The maximum length of a cached header in bytes."""
+
+_HEADS: Final = 1024
+"""The maximum number of cached heads."""
+
+_DIGITS: Final = 6
+"""The maximum number of digits in a Content-Length on the fast path."""
+
+_Foreign: TypeAlias = Literal["Host", "Origin"]
+
+_NAMED: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""The parameters that `Mcp-Name` mirrors, by method (MCP 2026-07-28, basic/transports, "Standard Headers")."""
 
 LARGEST: Final = 4 * 1024 * 1024
 """The maximum body size in bytes."""
@@ -32,44 +62,6 @@ _TASK_METHODS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
 """The methods whose `Mcp-Name` is the task ID (tasks extension, "Streamable HTTP: Routing Headers")."""
 
 
-class Rejection(NamedTuple):
-    """The response to a request with invalid headers.
-
-    Attributes:
-        status: The HTTP status.
-        text: The reason.
-        code: The JSON-RPC error code; `None` for a plain-text body.
-        allow: The value of the `Allow` header.
-        session: The session in the request's header; an unknown session takes precedence (404, `NO_SESSION`).
-        logged: The reason to log if the operator may need to change the configuration.
-        accepted_encoding: The value of the `Accept-Encoding` header.
-    """
-
-    status: int
-    text: str = ""
-    code: int | None = None
-    allow: str | None = None
-    session: str | None = None
-    logged: str | None = None
-    accepted_encoding: str | None = None
-
-    def answer(self, named: str | None = None) -> Response:
-        """Return the HTTP response; `named` is the revision in the request's header, if any."""
-        error = None if self.code is None else ProtocolError(self.code, self.text)
-        body = self.text.encode() if error is None else encode_error(None, error, parse_revision(named))
-        kind = b"text/plain; charset=utf-8" if error is None else b"application/json"
-        instead = ((b"allow", self.allow), (b"accept-encoding", self.accepted_encoding))
-        allowed = ((name, value.encode()) for name, value in instead if value is not None)
-        headers = (*(((b"content-type", kind),) if body else ()), (b"content-length", b"%d" % len(body)), *allowed)
-        return Response(self.status, headers, body)
-
-
-UNNAMED_SESSION: Final = Rejection(400, "Bad Request: Missing session ID", INVALID_REQUEST)
-"""The response to a request without the required session ID."""
-
-NO_SESSION: Final = Rejection(404, "Session not found", INVALID_REQUEST)
-"""The response to a request whose session does not exist or belongs to another caller."""
-
 _FORBIDDEN: Final = {"Host": Rejection(421, "Invalid Host header"), "Origin": Rejection(403, "Invalid Origin header")}
 _ALLOW_HINTS: Final = {
     "Host": "use `--allow-host`, or `allowed_hosts` in `asgi_app`",
@@ -77,9 +69,6 @@ _ALLOW_HINTS: Final = {
 }
 _MAX_LOGGED: Final = 100
 """The maximum length of a logged header in bytes."""
-
-TOO_LARGE: Final = Rejection(413, "Request body too large")
-"""The response to a request whose body is too large."""
 
 _NO_TYPE: Final = Rejection(400, "Invalid Content-Type header")
 _NOT_JSON: Final = Rejection(415, "Unsupported Media Type: Content-Type must be application/json", INVALID_REQUEST)
@@ -94,6 +83,146 @@ _ACCEPTS_NO_EVENTS: Final = Rejection(406, "Not Acceptable: Client must accept t
 _UNKNOWN_REVISION: Final = Rejection(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION)
 _NO_SESSIONS: Final = Rejection(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
 """The response to GET and DELETE from a server without sessions."""
+
+
+class Head(NamedTuple):
+    """One request's relevant headers; the first value if a header is repeated.
+
+    Attributes:
+        session: The session ID.
+        revision: The revision.
+        method: The value of `Mcp-Method`.
+        name: The decoded value of `Mcp-Name`; `None` if it is missing or its encoding is invalid.
+        last_event: The value of `Last-Event-ID`; only in a GET.
+        has_parameters: True if headers mirror arguments (`Mcp-Param-…`).
+        duplicate: The first repeated header that mirrors the body.
+        traceparent: The caller's trace (W3C Trace Context).
+        is_stateless: True if the revision has no handshake, or is unknown.
+    """
+
+    session: str | None
+    revision: str | None
+    method: str | None
+    name: str | None
+    last_event: str | None = None
+    has_parameters: bool = False
+    duplicate: str | None = None
+    traceparent: str | None = None
+    is_stateless: bool = False
+
+
+class Allowlist:
+    """The allowed hosts or origins (MCP 2025-11-25, basic/transports, "Security Warning").
+
+    Schemes and hosts are case-insensitive (RFC 9110, 4.2.3).
+    """
+
+    def __init__(self, names: Sequence[str], *, all_: bool) -> None:
+        """Create an allowlist.
+
+        Args:
+            names: The hosts or origins; `:*` matches any port.
+            all_: True to allow all.
+        """
+        self._names = [name.lower().encode() for name in names]
+        self._all = all_
+        self.allows = lru_cache(256)(self._allows)
+
+    def permits(self, name: bytes) -> bool:
+        """Return whether a host or origin is allowed; long names are not cached."""
+        return self.allows(name) if len(name) <= _LONGEST else self._allows(name)
+
+    def _allows(self, name: bytes) -> bool:
+        lower = name.lower()
+        return self._all or any(
+            lower == allowed or (allowed.endswith(b":*") and lower.startswith(allowed[:-1])) for allowed in self._names
+        )
+
+
+def _is_json(kind: str) -> bool:
+    """Return whether a Content-Type is JSON, in any case and with any parameters (RFC 8259)."""
+    return kind.partition(";")[0].strip().lower() == "application/json"
+
+
+def find_version(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
+    """Return the revision in a request's headers, if any."""
+    return next((value.decode("latin-1") for name, value in headers if name == VERSION), None)
+
+
+class Heads:
+    """Parses the common headers of POST requests, with a cache, because clients repeat their headers.
+
+    Attributes:
+        hosts: The allowed hosts.
+        origins: The allowed origins.
+    """
+
+    def __init__(self, hosts: Allowlist, origins: Allowlist) -> None:
+        """Create an endpoint's parser."""
+        self.hosts = hosts
+        self.origins = origins
+        self._read_known = lru_cache(_HEADS)(self._parse)
+
+    def read(self, headers: Sequence[tuple[bytes, bytes]]) -> Head | None:
+        """Parse a POST's headers; return `None` if any is uncommon or invalid."""
+        known: list[tuple[bytes, bytes]] = []
+        length = trace = None
+        for pair in headers:
+            name, value = pair
+            if name in _KNOWN:
+                if len(value) > _LONGEST:
+                    return None
+                known.append(pair)
+            elif name == b"content-length":
+                if length is not None or not value.isdigit() or len(value) > _DIGITS:
+                    return None
+                length = value
+            elif name == b"traceparent":
+                if trace is not None:
+                    return None
+                trace = value
+            elif name[:4] == b"mcp-":
+                return None
+        head = self._read_known(tuple(known))
+        return head if head is None or trace is None else head._replace(traceparent=trace.decode("latin-1"))
+
+    def _parse(self, headers: tuple[tuple[bytes, bytes], ...]) -> Head | None:
+        fields = {name: value.decode("latin-1") for name, value in headers}
+        if (
+            len(fields) < len(headers)
+            or not fields.get(b"host")
+            or _find_forbidden(headers, self.hosts, self.origins) is not None
+            or b"content-encoding" in fields
+            or not _is_json(fields.get(b"content-type", ""))
+            or not all(_accepts(fields))
+        ):
+            return None
+        return _make_head(fields)
+
+
+def _make_head(fields: Mapping[bytes, str]) -> Head:
+    revision = fields.get(VERSION)
+    return Head(
+        fields.get(b"mcp-session-id"),
+        revision,
+        fields.get(b"mcp-method"),
+        decode_value(fields.get(b"mcp-name")),
+        is_stateless=revision is not None and revision not in HANDSHAKES,
+    )
+
+
+def _find_forbidden(
+    headers: Sequence[tuple[bytes, bytes]], hosts: Allowlist, origins: Allowlist
+) -> tuple[_Foreign, bytes] | None:
+    """Return the header whose host or origin is not allowed; `None` if all are allowed."""
+    named = [value for name, value in headers if name == b"host"] or [b""]
+    for value in named:
+        if not hosts.permits(value):
+            return "Host", value
+    for name, value in headers:
+        if name == b"origin" and not origins.permits(value):
+            return "Origin", value
+    return None
 
 
 def validate_headers(
@@ -113,7 +242,7 @@ def validate_headers(
         return plain
     # Checked first, because a forbidden page gets 403 even if the request has other errors (MCP 2025-11-25,
     # basic/transports, "Security Warning").
-    if (foreign := find_forbidden(headers, heads.hosts, heads.origins)) is not None:
+    if (foreign := _find_forbidden(headers, heads.hosts, heads.origins)) is not None:
         header, sent = foreign
         shown = sent[:_MAX_LOGGED].decode("latin-1")
         return _FORBIDDEN[header]._replace(logged=f"its {header} is {shown!r}; to allow it, {_ALLOW_HINTS[header]}")
@@ -125,16 +254,11 @@ def validate_headers(
         text = value.decode("latin-1")
         # A list may be split across several lines (RFC 9110, 5.3).
         fields[name] = f"{fields[name]},{text}" if name == b"accept" and name in fields else fields.get(name, text)
-    head = Head(
-        fields.get(b"mcp-session-id"),
-        fields.get(VERSION),
-        fields.get(b"mcp-method"),
-        decode_value(fields.get(b"mcp-name")),
-        fields.get(b"last-event-id") if method == "GET" else None,
-        any(name.startswith(_PARAMETER) for name in fields),
-        None if duplicate is None else duplicate.decode(),
-        fields.get(b"traceparent"),
-        names_stateless(fields.get(VERSION)),
+    head = _make_head(fields)._replace(
+        last_event=fields.get(b"last-event-id") if method == "GET" else None,
+        has_parameters=any(name.startswith(_PARAMETER) for name in fields),
+        duplicate=None if duplicate is None else duplicate.decode(),
+        traceparent=fields.get(b"traceparent"),
     )
     if method == "POST" and fields.get(b"content-encoding", "").strip().lower() not in ("", "identity"):
         return _ENCODED
@@ -178,7 +302,7 @@ def find_header_error(
         return None
     if head.method != message["method"]:
         return ProtocolError(HEADER_MISMATCH, "mcp-method header does not match the request body's method")
-    key = NAMED.get(message["method"])
+    key = _NAMED.get(message["method"])
     if key is None and has_tasks and message["method"] in _TASK_METHODS and head.revision in STATELESS:
         key = "taskId"
     value = None if key is None else message["params"].get(key)
@@ -253,13 +377,11 @@ def _is_large(length: str | None) -> bool:
 
 def _begins_as_json(fields: Mapping[bytes, str]) -> bool:
     kind = fields.get(b"content-type", "")
-    return is_json(kind.encode("latin-1")) or kind.lower().startswith("application/json")
+    return _is_json(kind) or kind.lower().startswith("application/json")
 
 
 def _is_listed_json(kind: str) -> bool:
-    return is_json(kind.encode("latin-1")) or any(
-        part.strip() == "application/json" for part in kind.partition(";")[0].split(",")
-    )
+    return _is_json(kind) or any(part.strip() == "application/json" for part in kind.partition(";")[0].split(","))
 
 
 def _accepts(fields: Mapping[bytes, str]) -> tuple[bool, bool]:

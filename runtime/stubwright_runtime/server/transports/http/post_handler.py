@@ -36,17 +36,16 @@ from ..channel import ClientChannel
 from ..clients import Client
 from ..lifecycle import Lifecycle
 from .events import Response
-from .headers import NO_SESSION, UNNAMED_SESSION, Rejection, find_header_error
-from .heads import parse_revision
+from .headers import find_header_error
 from .posts.post import CANCELLED, Post
-from .posts.stream_timer import StreamTimer
+from .rejections import NO_SESSION, UNNAMED_SESSION, Rejection, parse_revision
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from ...app.core import Core
     from ...core.request import Channel, Peer, Result
-    from .heads import Head
+    from .headers import Head
     from .posts.detached_requests import DetachedRequests
     from .resumption.log import EventLog
     from .sessions import Session, Sessions
@@ -354,6 +353,37 @@ class PostHandler:
         if isinstance(result, TooManyStreamsError):
             return with_retry_after(Response.from_answer(result.status, body))
         return Response.from_answer(_STATUS.get(result.code, 200), body)
+
+
+class StreamTimer:
+    """One timer for all of a server's requests that may still get a plain response."""
+
+    def __init__(self, seconds: float) -> None:
+        """Create a timer with a delay in seconds."""
+        self._seconds = seconds
+        self._ends: dict[Post, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, post: Post) -> None:
+        """Switch a request to a stream after the delay, unless `end` is called first."""
+        loop = asyncio.get_running_loop()
+        self._ends[post] = loop.time() + self._seconds
+        if self._timer is None:
+            self._timer = loop.call_later(self._seconds, self._switch_due)
+
+    def end(self, post: Post) -> None:
+        """Forget a finished request."""
+        self._ends.pop(post, None)
+
+    def _switch_due(self) -> None:
+        loop = asyncio.get_running_loop()
+        now, self._timer = loop.time(), None
+        for post, at in [*self._ends.items()]:  # ordered by deadline
+            if at > now:
+                self._timer = loop.call_at(at, self._switch_due)
+                return
+            del self._ends[post]
+            post.switch_to_stream()
 
 
 def with_retry_after(response: Response) -> Response:

@@ -9,7 +9,8 @@ from ....mcp.errors import INVALID_REQUEST, ProtocolError
 from ....observability.logs import LogThrottle, log
 from ...protocol.messages import encode_error
 from .events import Response
-from .headers import LARGEST, TOO_LARGE
+from .headers import LARGEST
+from .rejections import TOO_LARGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,6 @@ from .....observability.logs import log, name_records
 from .....values.modules import is_observed
 from ....app.toolsets import HEADER
 from ....core.request import Peer
-from .. import heads
 from ..events import Response
 from .posts import END, LARGEST, read_post
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..authentication import Authentication
     from ..endpoint import HttpEndpoint
-    from ..heads import Head
+    from ..headers import Head
     from ..posts.post import Post
 
 _AUTHORIZATION: Final = re.compile(rb"\r\nauthorization:[ \t]*([!-~](?:[ -~]*[!-~])?)[ \t]*(?=\r\n|\Z)", re.IGNORECASE)
@@ -33,6 +32,9 @@ _FORWARDED: Final = b"x-forwarded-"
 
 _HEADS: Final = 1024
 """The maximum number of cached heads; clients repeat their headers."""
+
+_LARGEST_BODY: Final = 1024 * 1024
+"""The maximum body size in bytes."""
 
 _LATE: Final = 0.005
 """Seconds to wait for the body, for clients that send it after the head."""
@@ -173,7 +175,7 @@ class DirectReader:
             parse_cached = None
         missing = -1 if parse_cached is None else end + len(END) + parse_cached.length - len(data)
         # `missing` is also negative if the client pipelines requests.
-        if parse_cached is None or missing < 0 or parse_cached.length > heads.LARGEST:
+        if parse_cached is None or missing < 0 or parse_cached.length > _LARGEST_BODY:
             self._is_delegated = True
             self._delegate(data)
         elif missing:
