@@ -189,7 +189,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         177,
-        "server/transports/clients.py",
+        "server/transports/lifecycle.py",
         "def from_request(",
         " if logs else None",
         "",

@@ -16,8 +16,8 @@ import prompt_ends
 from conversations import Handlers, handshake, request, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
-from stubwright_runtime.server.transports.clients import Client
 from stubwright_runtime.server.transports.http.sessions import Session
+from stubwright_runtime.server.transports.lifecycle import Client
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 

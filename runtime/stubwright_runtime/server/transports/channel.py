@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...mcp.vocabulary import LogLevel
     from ..features.url_elicitation import UrlQuestions
     from ..protocol.sender import MessageSender
-    from .clients import Client
+    from .lifecycle import Client
 
 
 class ClientChannel:

@@ -33,8 +33,7 @@ from ...protocol.messages import Refusal, encode_error, is_batch, read
 from ...protocol.requests import STATELESS, find_handshake_error, find_stateless_error, get_meta, refuse_id_in_use
 from ...protocol.sender import MessageSender
 from ..channel import ClientChannel
-from ..clients import Client
-from ..lifecycle import Lifecycle
+from ..lifecycle import Client, Lifecycle
 from .events import Response
 from .headers import find_header_error
 from .posts.post import CANCELLED, Post

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ....state.budget import Budget
     from ...protocol.client_subscriptions import Change, ChangeLog
-    from ..clients import Client
+    from ..lifecycle import Client
     from .posts.accounts import Account
     from .posts.post import Post
     from .resumption.log import EventLog

@@ -22,8 +22,7 @@ from ...protocol.requests import (
 )
 from ...protocol.sender import MessageSender
 from ..channel import ClientChannel
-from ..clients import Client
-from ..lifecycle import ClientRequest, Lifecycle
+from ..lifecycle import Client, ClientRequest, Lifecycle
 from .reader import MAX_LINE
 
 if TYPE_CHECKING:
