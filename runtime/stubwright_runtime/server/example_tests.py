@@ -22,7 +22,7 @@ from ..schema import handle_ids
 from ..values.equality import are_equal
 from ..values.json import Json
 from .protocol.messages import to_json
-from .protocol.requests import STATELESS
+from .protocol.refusals import STATELESS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

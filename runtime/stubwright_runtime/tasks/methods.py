@@ -16,7 +16,7 @@ from ..mcp.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError
 from ..mcp.revisions import Revision
 from ..server.methods.subscriptions import LISTENING
 from ..server.middlewares.expiry import token_lifetime
-from ..server.protocol.requests import refuse_parameters, refuse_unknown_method
+from ..server.protocol.refusals import refuse_parameters, refuse_unknown_method
 from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep

@@ -23,7 +23,7 @@ from packages import generate, imported, logging_server, manifest, tool
 from serving import asgi
 from sink import Sink
 from stubwright_runtime.server.app.builder import build_core
-from stubwright_runtime.server.protocol import parameters, sender
+from stubwright_runtime.server.protocol import requests, sender
 from stubwright_runtime.server.protocol.messages import parse
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reader import Line
@@ -62,8 +62,8 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 NOT_SERVED = ("completion/complete", "resources/directory/read", "skills/list", "skills/get")
 """Methods that this server has nothing for."""
 
-HANDSHAKE = [method for method in parameters.HANDSHAKE if method != "initialize"]
-STATELESS = [method for method in parameters.STATELESS if method != "subscriptions/listen"]
+HANDSHAKE = [method for method in requests.HANDSHAKE_METHODS if method != "initialize"]
+STATELESS = [method for method in requests.STATELESS_METHODS if method != "subscriptions/listen"]
 ODD: Mapping[str, tuple[str, Mapping[str, Any], tuple[int | None, int | None]]] = {
     "a task, which the server has not": ("tools/call", {"name": "add", "arguments": {}, "task": {}}, (None, None)),
     "a field of another revision": ("tools/call", {"name": "add", "arguments": {}, "soon": True}, (None, None)),

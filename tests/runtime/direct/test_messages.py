@@ -27,7 +27,7 @@ from packages import generate, imported, manifest
 from sink import Sink
 from stubwright_runtime.server.app.builder import build_core
 from stubwright_runtime.server.app.core import Core
-from stubwright_runtime.server.protocol.parameters import find_shape
+from stubwright_runtime.server.protocol.requests import find_shape
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reader import Line
 

@@ -141,6 +141,12 @@ def validate(value: Json) -> ParsedMessage:
     return ParsedMessage(value)
 
 
+def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the `_meta` of a request; an empty object if it is not an object."""
+    meta = (message.get("params") or {}).get("_meta")
+    return meta if isinstance(meta, dict) else {}
+
+
 def _malformed(value: Mapping[str, Any], code: int, problem: str) -> ParsedMessage:
     """Return the error for a malformed message: for the client or, if the message is a response, for the pending
     question.

@@ -1,28 +1,27 @@
-"""Validates the era, method and parameters of well-formed requests (MCP 2025-11-25, basic/lifecycle; MCP 2026-07-28,
-basic, "Per-request fields").
+"""Validates well-formed requests: their era, method and parameters, with one table per era (MCP 2025-11-25,
+basic/lifecycle; MCP 2026-07-28, basic, "Per-request fields").
+
+Unknown members are allowed, and `null` means that a member is absent, because clients send both.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any, Final
 
-from ...mcp.errors import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    ProtocolError,
+from ...mcp.errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ProtocolError
+from ...mcp.vocabulary import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    LOG_LEVELS,
+    PROTOCOL_VERSION_META_KEY,
 )
-from ...mcp.revisions import REVISIONS, Revision
-from ...mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
-from .parameters import find_shape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-STATELESS: Final = tuple(date for date in REVISIONS if Revision.from_date(date).has("stateless"))
-"""The revisions without a handshake, which each request declares."""
+from .messages import get_meta
+from .refusals import STATELESS, refuse_parameters, refuse_unknown_method
 
 _MAX_HANDSHAKE: Final = 64 * 1024
 """The maximum size of handshake parameters as JSON, in bytes; the connection retains them."""
@@ -31,11 +30,279 @@ _SHORT_HANDSHAKE: Final = 16 * 1024
 _MAX_HANDSHAKE_PARTS: Final = 250
 """The maximum number of objects and arrays in a long handshake; each takes about a hundred bytes when parsed."""
 
+_ALREADY_INITIALIZED: Final = "The connection is already initialized; send initialize once, as its first request"
+_OTHER_ERA: Final = (
+    "This connection started with `initialize`; it does not accept requests with revision 2026-07-28 in `_meta`"
+)
 
-def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the `_meta` of a request; an empty object if it is not an object."""
-    meta = (message.get("params") or {}).get("_meta")
-    return meta if isinstance(meta, dict) else {}
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The shape of a value.
+
+    Attributes:
+        fits: Returns whether a value has the shape.
+        explain: Returns the error for a value without the shape; takes the value and its path.
+    """
+
+    fits: Callable[[Any], bool]
+    explain: Callable[[Any, str], str]
+
+
+def _kind(expected: str, fits: Callable[[Any], bool]) -> Shape:
+    return Shape(fits, lambda value, path: f"`{path}` must be {expected}, not {_describe(value)}")
+
+
+def _describe(value: Any) -> str:
+    """Return a short description of a value."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        is_short = 0 < len(value) <= _LONGEST_QUOTED and value.isprintable() and "`" not in value
+        is_json = value[:1] in ("{", "[")  # in backticks, it would look like an object
+        return f"`{value}`" if is_short and not is_json else "a string"
+    return "an object" if isinstance(value, dict) else "an array" if isinstance(value, list) else "a number"
+
+
+_LONGEST_QUOTED: Final = 40
+"""The maximum length of a string quoted in an error, in characters."""
+
+_TEXT: Final = _kind("a string", lambda value: type(value) is str)
+_FLAG: Final = _kind("true or false", lambda value: type(value) is bool)
+_OBJECT: Final = _kind("an object", lambda value: type(value) is dict)
+_TOKEN: Final = _kind("a string or an integer", lambda value: type(value) is str or type(value) is int)
+_INTEGER: Final = _kind("an integer", lambda value: type(value) is int)
+_LIST: Final = _kind("an array", lambda value: type(value) is list)
+
+
+def _make_enum(*values: str) -> Shape:
+    allowed = frozenset(values)
+    expected = f"one of {', '.join(f'`{value}`' for value in values)}"
+    return _kind(expected, lambda value: type(value) is str and value in allowed)
+
+
+def _list_of(shape: Shape) -> Shape:
+    fits = shape.fits
+
+    def explain(value: Any, path: str) -> str:
+        if type(value) is not list:
+            return _LIST.explain(value, path)
+        index = next(index for index, item in enumerate(value) if not fits(item))
+        return shape.explain(value[index], f"{path}[{index}]")
+
+    return Shape(lambda value: type(value) is list and all(map(fits, value)), explain)
+
+
+def _map_of(shape: Shape) -> Shape:
+    fits = shape.fits
+
+    def explain(value: Any, path: str) -> str:
+        if type(value) is not dict:
+            return _OBJECT.explain(value, path)
+        name = next(name for name, item in value.items() if not fits(item))
+        return shape.explain(value[name], f"{path}.{name}")
+
+    return Shape(lambda value: type(value) is dict and all(map(fits, value.values())), explain)
+
+
+def _object(required: Mapping[str, Shape] | None = None, /, **optional: Shape) -> Shape:
+    return _members(required or {}, optional)
+
+
+def _members(required: Mapping[str, Shape], optional: Mapping[str, Shape]) -> Shape:
+    needed = {name: shape.fits for name, shape in required.items()}
+    allowed = {name: shape.fits for name, shape in optional.items()}
+
+    def fits(value: Any) -> bool:
+        if type(value) is not dict:
+            return False
+        for name, member_fits in needed.items():
+            if name not in value or not member_fits(value[name]):
+                return False
+        for name, member_fits in allowed.items():
+            member = value.get(name)
+            if member is not None and not member_fits(member):
+                return False
+        return True
+
+    def explain(value: Any, path: str) -> str:
+        if type(value) is not dict:
+            return _OBJECT.explain(value, path)
+        for name, shape in (*required.items(), *optional.items()):
+            inner = f"{path}.{name}" if path else name
+            if name not in value and name in required:
+                return f"`{inner}` is missing"
+            if (name in required or value.get(name) is not None) and not shape.fits(value[name]):
+                return shape.explain(value[name], inner)
+        raise AssertionError("the value is valid")
+
+    return Shape(fits, explain)
+
+
+_OBJECTS: Final = _map_of(_OBJECT)
+_TEXTS: Final = _map_of(_TEXT)
+_LEVEL: Final = _make_enum(*LOG_LEVELS)
+_ICON: Final = _object({"src": _TEXT}, mimeType=_TEXT, sizes=_list_of(_TEXT), theme=_make_enum("dark", "light"))
+_CLIENT: Final = _object(
+    {"name": _TEXT, "version": _TEXT},
+    title=_TEXT,
+    description=_TEXT,
+    websiteUrl=_TEXT,
+    icons=_list_of(_ICON),
+)
+_QUESTIONS: Final[Mapping[str, Shape]] = {
+    "elicitation": _object(form=_OBJECT, url=_OBJECT),
+    "sampling": _object(context=_OBJECT, tools=_OBJECT),
+    "experimental": _OBJECTS,
+    "extensions": _OBJECTS,
+}
+_CAPABILITIES: Final = _object(
+    **_QUESTIONS,
+    roots=_object(listChanged=_FLAG),
+    tasks=_object(
+        list=_OBJECT,
+        cancel=_OBJECT,
+        requests=_object(sampling=_object(createMessage=_OBJECT), elicitation=_object(create=_OBJECT)),
+    ),
+)
+"""The shape of client capabilities (MCP 2025-11-25 and earlier)."""
+
+_DECLARED: Final = _object(**_QUESTIONS, roots=_OBJECT)
+"""The shape of client capabilities (MCP 2026-07-28 and later, schema, `ClientCapabilities`)."""
+
+_REFERENCES: Final[Mapping[str, Shape]] = {
+    "ref/prompt": _object({"name": _TEXT}, title=_TEXT),
+    "ref/resource": _object({"uri": _TEXT}),
+}
+
+
+def _is_reference(value: Any) -> bool:
+    shape = _REFERENCES.get(kind) if type(value) is dict and type(kind := value.get("type")) is str else None
+    return shape is not None and shape.fits(value)
+
+
+_REFERENCE: Final = _kind(
+    "an object with the type `ref/prompt` and a `name`, or with the type `ref/resource` and a `uri`", _is_reference
+)
+_HANDSHAKE_META: Final = _object(progressToken=_TOKEN)
+_ENVELOPE: Final = _members(
+    {PROTOCOL_VERSION_META_KEY: _TEXT, CLIENT_CAPABILITIES_META_KEY: _DECLARED},
+    {CLIENT_INFO_META_KEY: _CLIENT, LOG_LEVEL_META_KEY: _LEVEL, "progressToken": _TOKEN},
+)
+
+
+def _is_scalar(value: Any) -> bool:
+    return type(value) in (str, int, float, bool, NoneType) or (type(value) is list and all(map(_TEXT.fits, value)))
+
+
+_SCALAR: Final = _kind("a string, a number, true, false, null, or an array of strings", _is_scalar)
+_ANSWERS: Final = (
+    _object({"action": _make_enum("accept", "cancel", "decline")}, content=_map_of(_SCALAR)),
+    _object({"roots": _list_of(_object({"uri": _TEXT}, name=_TEXT))}),
+    _object(
+        {
+            "model": _TEXT,
+            "role": _make_enum("assistant", "user"),
+            "content": _kind("an object or an array", lambda value: type(value) in (dict, list)),
+        }
+    ),
+)
+
+
+def _is_answer(value: Any) -> bool:
+    """Return whether a value is the result of elicitation, roots or sampling; the content is validated later."""
+    return any(shape.fits(value) for shape in _ANSWERS)
+
+
+_ANSWER: Final = _kind("an elicitation, roots or sampling result", _is_answer)
+_ROUND: Final[Mapping[str, Shape]] = {"inputResponses": _map_of(_ANSWER), "requestState": _TEXT}
+"""The parameters in later rounds of a request (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
+
+
+class _Parameters:
+    """The required and optional parameters of a method, without `_meta`."""
+
+    def __init__(self, required: Mapping[str, Shape] | None = None, /, **optional: Shape) -> None:
+        self.required = required or {}
+        self.optional = optional
+
+
+_PAGE: Final = _Parameters(cursor=_TEXT)
+_BOTH: Final[Mapping[str, _Parameters]] = {
+    "tools/list": _PAGE,
+    "tools/call": _Parameters({"name": _TEXT}, arguments=_OBJECT),
+    "resources/list": _PAGE,
+    "resources/templates/list": _PAGE,
+    "resources/read": _Parameters({"uri": _TEXT}),
+    "resources/directory/read": _Parameters({"uri": _TEXT}, cursor=_TEXT),
+    "skills/list": _PAGE,
+    "skills/get": _Parameters({"uri": _TEXT}),
+    "prompts/list": _PAGE,
+    "prompts/get": _Parameters({"name": _TEXT}, arguments=_TEXTS),
+    "completion/complete": _Parameters(
+        {"ref": _REFERENCE, "argument": _object({"name": _TEXT, "value": _TEXT})},
+        context=_object(arguments=_TEXTS),
+    ),
+}
+HANDSHAKE_METHODS: Final[Mapping[str, Shape]] = {
+    method: _members(parameters.required, {**parameters.optional, "_meta": _HANDSHAKE_META})
+    for method, parameters in {
+        **_BOTH,
+        "tools/call": _Parameters({"name": _TEXT}, arguments=_OBJECT, task=_object(ttl=_INTEGER)),
+        "initialize": _Parameters({"protocolVersion": _TEXT, "capabilities": _CAPABILITIES, "clientInfo": _CLIENT}),
+        "ping": _Parameters(),
+        "logging/setLevel": _Parameters({"level": _LEVEL}),
+        "resources/subscribe": _Parameters({"uri": _TEXT}),
+        "resources/unsubscribe": _Parameters({"uri": _TEXT}),
+    }.items()
+}
+"""The parameters of each method (MCP 2025-11-25 and earlier)."""
+
+STATELESS_METHODS: Final[Mapping[str, Shape]] = {
+    method: _members({**parameters.required, "_meta": _ENVELOPE}, parameters.optional)
+    for method, parameters in {
+        **_BOTH,
+        "tools/call": _Parameters({"name": _TEXT}, arguments=_OBJECT, **_ROUND),
+        "resources/read": _Parameters({"uri": _TEXT}, **_ROUND),
+        "prompts/get": _Parameters({"name": _TEXT}, arguments=_TEXTS, **_ROUND),
+        "server/discover": _Parameters(),
+        "subscriptions/listen": _Parameters(
+            {
+                "notifications": _object(
+                    toolsListChanged=_FLAG,
+                    promptsListChanged=_FLAG,
+                    resourcesListChanged=_FLAG,
+                    resourceSubscriptions=_list_of(_TEXT),
+                )
+            }
+        ),
+    }.items()
+}
+"""The parameters of each method (MCP 2026-07-28 and later)."""
+
+
+_HANDSHAKE_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
+    ("tasks/cancel", "tasks/get", "tasks/list", "tasks/result"), _members({}, {"_meta": _HANDSHAKE_META})
+)
+"""The `_meta` of task methods (MCP 2025-11-25 and earlier); `tasks/methods.py` validates the other parameters."""
+
+_STATELESS_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
+    ("tasks/cancel", "tasks/get", "tasks/update"), _members({"_meta": _ENVELOPE}, {})
+)
+"""The `_meta` of task methods (MCP 2026-07-28 and later)."""
+
+
+def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shape | None:
+    """Return the shape of a method's parameters; `None` if the method does not exist in the era.
+
+    Args:
+        method: The method.
+        stateless: True in MCP 2026-07-28 and later.
+        has_tasks: True to include task methods.
+    """
+    if has_tasks and method.startswith("tasks/"):
+        return (_STATELESS_TASKS if stateless else _HANDSHAKE_TASKS).get(method)
+    return (STATELESS_METHODS if stateless else HANDSHAKE_METHODS).get(method)
 
 
 def is_stateless_request(message: Mapping[str, Any]) -> bool:
@@ -52,18 +319,12 @@ def find_stateless_error(message: Mapping[str, Any], *, has_tasks: bool = False)
         has_tasks: True if the server has tasks.
     """
     params = message.get("params") or {}
-    return _find_envelope_error(params.get("_meta")) or _find_error(message, stateless=True, has_tasks=has_tasks)
-
-
-def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
-    """Return the error for a handshake on a stateless connection, which can occur only over stdio."""
-    requested = (message.get("params") or {}).get("protocolVersion")
-    data = {"requested": requested} if type(requested) is str else {}
-    return ProtocolError(
-        UNSUPPORTED_PROTOCOL_VERSION,
-        "connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted",
-        {"supported": [*STATELESS], **data},
-    )
+    shape = find_shape(message["method"], stateless=True, has_tasks=has_tasks)
+    if shape is not None and shape.fits(params):
+        return find_unknown_revision(params["_meta"][PROTOCOL_VERSION_META_KEY])
+    if (error := _find_envelope_error(params.get("_meta"))) is not None:
+        return error
+    return refuse_unknown_method(message["method"]) if shape is None else refuse_parameters(shape.explain(params, ""))
 
 
 def find_handshake_error(
@@ -94,36 +355,8 @@ def find_unknown_revision(revision: str) -> ProtocolError | None:
     return ProtocolError(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
 
 
-def refuse_unknown_method(method: str) -> ProtocolError:
-    """Return the error for an unknown method (JSON-RPC 2.0, 5.1)."""
-    return ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
-
-
-def refuse_parameters(error: str) -> ProtocolError:
-    """Return the error for invalid parameters, with a description of one error."""
-    return ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {error}")
-
-
-def refuse_before_handshake() -> ProtocolError:
-    """Return the error for a request before the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
-    return ProtocolError(INVALID_PARAMS, "The connection is not initialized; send initialize first")
-
-
-def refuse_id_in_use() -> ProtocolError:
-    """Return the error for a request with a pending request's ID (JSON-RPC 2.0, 4)."""
-    return ProtocolError(INVALID_REQUEST, "A request with this ID is in progress; use a unique ID for each request")
-
-
-_ALREADY_INITIALIZED: Final = "The connection is already initialized; send initialize once, as its first request"
-_OTHER_ERA: Final = (
-    "This connection started with `initialize`; it does not accept requests with revision 2026-07-28 in `_meta`"
-)
-
-
-def _find_error(
-    message: Mapping[str, Any], *, stateless: bool = False, has_tasks: bool = False
-) -> ProtocolError | None:
-    shape = find_shape(message["method"], stateless=stateless, has_tasks=has_tasks)
+def _find_error(message: Mapping[str, Any], *, has_tasks: bool = False) -> ProtocolError | None:
+    shape = find_shape(message["method"], stateless=False, has_tasks=has_tasks)
     if shape is None:
         return refuse_unknown_method(message["method"])
     params = message.get("params") or {}

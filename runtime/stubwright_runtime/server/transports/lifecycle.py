@@ -19,7 +19,7 @@ from ..app.core import LISTS
 from ..core.request import Request
 from ..protocol.client_subscriptions import ClientSubscriptions
 from ..protocol.messages import encode_error, to_json
-from ..protocol.requests import STATELESS, refuse_before_handshake, refuse_unknown_method
+from ..protocol.refusals import STATELESS, refuse_before_handshake, refuse_unknown_method
 from ..protocol.sender import MessageSender
 from .channel import ClientChannel
 

@@ -12,7 +12,9 @@ from ....mcp.parameter_headers import PREFIX, decode_value
 from ....mcp.revisions import HANDSHAKES
 from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from ....values.sanitizing import clean
-from ...protocol.requests import STATELESS, find_unknown_revision, get_meta
+from ...protocol.messages import get_meta
+from ...protocol.refusals import STATELESS
+from ...protocol.requests import find_unknown_revision
 from .rejections import TOO_LARGE, UNNAMED_SESSION, Rejection
 
 if TYPE_CHECKING:

@@ -30,7 +30,8 @@ from ...core.principal import ANONYMOUS
 from ...core.streams import RETRY_SECONDS, TooManyStreamsError
 from ...middlewares.expiry import token_lifetime
 from ...protocol.messages import Refusal, encode_error, is_batch, read
-from ...protocol.requests import STATELESS, find_handshake_error, find_stateless_error, get_meta, refuse_id_in_use
+from ...protocol.refusals import STATELESS, refuse_id_in_use
+from ...protocol.requests import find_handshake_error, find_stateless_error
 from ...protocol.sender import MessageSender
 from ..channel import ClientChannel
 from ..lifecycle import Client, Lifecycle
@@ -239,7 +240,7 @@ class PostHandler:
             error = find_stateless_error(message, has_tasks=has_tasks)
             if error is not None:
                 return _Sender(Client.make_unknown(STATELESS[-1], stateless=True), error)
-            return _Sender(Client.from_request(get_meta(message), logs=self._core.logs))
+            return _Sender(Client.from_request(message["params"]["_meta"], logs=self._core.logs))
         error = find_handshake_error(message, is_initialized=session is not None, has_tasks=has_tasks)
         if session is not None:
             return _Sender(session.client, error)

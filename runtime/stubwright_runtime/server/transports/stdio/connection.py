@@ -12,14 +12,8 @@ from ....observability.logs import log
 from ....values.modules import is_observed
 from ...protocol.changes import ChangeNotifier
 from ...protocol.messages import encode_error, parse, read, refuse_long, validate
-from ...protocol.requests import (
-    STATELESS,
-    find_handshake_error,
-    find_stateless_error,
-    is_stateless_request,
-    refuse_id_in_use,
-    refuse_late_handshake,
-)
+from ...protocol.refusals import STATELESS, refuse_id_in_use, refuse_late_handshake
+from ...protocol.requests import find_handshake_error, find_stateless_error, is_stateless_request
 from ...protocol.sender import MessageSender
 from ..channel import ClientChannel
 from ..lifecycle import Client, ClientRequest, Lifecycle
