@@ -23,8 +23,8 @@ from ..observability.scope import SCOPE
 from ..server.core.call_state import CallState, make_reference
 from ..server.core.outcomes import Outcome, refuse
 from ..server.core.request import Request
-from ..server.core.sanitizing import encode_json, repair_unicode
 from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, find_mcp_error, settle
+from ..server.protocol.messages import encode_json, repair_unicode
 from ..state.budget import BudgetExceeded
 from ..state.leases import RENEWAL, Lease, LeaseRenewer
 from ..state.store import StateLost, describe_lost_state, find_state_lost

@@ -25,9 +25,10 @@ from mcp_types import (
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
 from stubwright_runtime.server.core.content_blocks import encode_block
-from stubwright_runtime.server.core.sanitizing import encode_json, repair_unicode, sanitize
+from stubwright_runtime.server.core.sanitizing import sanitize
 from stubwright_runtime.server.handlers.content import embedded, link, text
 from stubwright_runtime.server.handlers.returns import Reply
+from stubwright_runtime.server.protocol.messages import encode_json, repair_unicode
 from stubwright_runtime.values.sanitizing import SanitizeStats, clean
 
 if TYPE_CHECKING:

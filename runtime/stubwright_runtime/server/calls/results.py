@@ -15,8 +15,9 @@ from ...values.nesting import DepthError
 from ...values.sanitizing import DEFAULT_SANITIZE_MODE, SanitizeMode, SanitizeStats, sanitize_text
 from ..core.call_state import make_reference
 from ..core.outcomes import Outcome, refuse
-from ..core.sanitizing import encode_json, sanitize
+from ..core.sanitizing import sanitize
 from ..handlers.returns import Reply, UnstructuredReply, UpstreamReply
+from ..protocol.messages import encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -24,7 +24,8 @@ from ...values.sanitizing import (
     check_uri,
     sanitize_text,
 )
-from .sanitizing import encode_json, sanitize
+from ..protocol.messages import encode_json
+from .sanitizing import sanitize
 
 
 def encode_block(

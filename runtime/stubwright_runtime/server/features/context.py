@@ -19,7 +19,7 @@ from typing import (
 from ...mcp.vocabulary import LOG_LEVELS, LogLevel
 from ...observability.logs import log
 from ...values.sanitizing import clean
-from ..core.sanitizing import encode_json
+from ..protocol.messages import encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -34,8 +34,8 @@ from ...values.nesting import DepthError, is_too_deep
 from ...values.sanitizing import clean
 from ..core.call_state import record_status
 from ..core.outcomes import refuse
-from ..core.sanitizing import encode_json
 from ..execution.cancellation import is_cancelled
+from ..protocol.messages import encode_json
 from .url_elicitation import UrlQuestions, UrlRequired
 
 if TYPE_CHECKING:

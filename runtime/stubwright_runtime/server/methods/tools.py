@@ -14,7 +14,7 @@ from ..calls.results import Results
 from ..core.call_state import record_status
 from ..core.feature import HandlerMethod, ServerContext
 from ..core.request import Answer, Handle, Request
-from ..core.sanitizing import repair_unicode
+from ..protocol.messages import repair_unicode
 
 if TYPE_CHECKING:
     from ...package import Package, Tool

@@ -1,4 +1,4 @@
-"""Parses JSON-RPC 2.0 messages and encodes error responses."""
+"""Parses JSON-RPC 2.0 messages, and encodes JSON with valid Unicode."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ProtocolError
-from ...values.json import refuse_constant
+from ...values.json import is_list, is_mapping, refuse_constant
 from ...values.modules import find_loaded
-from ...values.nesting import DEEPEST, is_too_deep
+from ...values.nesting import DEEPEST, DepthError, is_too_deep
+from ...values.sanitizing import UNSAFE
+from ...values.text import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -258,3 +260,57 @@ def to_json(value: Any) -> bytes:
     if not _FASTER and (pydantic := find_loaded("pydantic_core")) is not None:
         _FASTER.append(pydantic.to_json)
     return _FASTER[0](value) if _FASTER else _encode(value).encode()
+
+
+_encode_strictly: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def repair_unicode(value: Any) -> tuple[Any, int | None]:
+    """Return a JSON value with valid Unicode, and its size as JSON in bytes.
+
+    Surrogates are joined or replaced by U+FFFD. A value that is not JSON is returned unchanged, without a size, and
+    fails validation later.
+    """
+    try:
+        return value, len(_encode_strictly(value).encode())
+    except UnicodeEncodeError:
+        return repair_unicode(_join_halves(value))
+    except (RecursionError, TypeError, ValueError):
+        return value, None
+
+
+def encode_json(value: Any) -> tuple[Any, str]:
+    """Return a JSON value with valid Unicode, and its JSON text.
+
+    The text escapes the characters that `clean` would remove as `\\uXXXX`.
+
+    Raises:
+        TypeError: The value is not JSON.
+        ValueError: The value contains a number that is not JSON, such as infinity.
+        DepthError: The value is nested too deeply.
+    """
+    try:
+        text = _encode_strictly(value)
+    except RecursionError:
+        raise DepthError from None
+    if text.count("{") + text.count("[") > DEEPEST and is_too_deep(value):
+        raise DepthError
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return encode_json(_join_halves(value))
+    return value, UNSAFE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _join_halves(value: object) -> Any:
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if is_mapping(value):
+        return {_join_halves(key): _join_halves(item) for key, item in value.items()}
+    if is_list(value):
+        return [_join_halves(item) for item in value]
+    return value

@@ -311,8 +311,7 @@ def is_stateless_request(message: Mapping[str, Any]) -> bool:
 
 
 def find_stateless_error(message: Mapping[str, Any], *, has_tasks: bool = False) -> ProtocolError | None:
-    """Return the error for an invalid request in MCP 2026-07-28 and later; `None` if the request is valid, even if its
-    method is unknown.
+    """Return the error for an invalid request in MCP 2026-07-28 and later; `None` if it is valid.
 
     Args:
         message: The request.
@@ -330,8 +329,7 @@ def find_stateless_error(message: Mapping[str, Any], *, has_tasks: bool = False)
 def find_handshake_error(
     message: Mapping[str, Any], *, is_initialized: bool, has_tasks: bool = False
 ) -> ProtocolError | None:
-    """Return the error for an invalid request in MCP 2025-11-25 and earlier; `None` if it is valid, even if its method
-    is unknown.
+    """Return the error for an invalid request in MCP 2025-11-25 and earlier; `None` if it is valid.
 
     Args:
         message: The request.

@@ -20,7 +20,6 @@ from .rejections import TOO_LARGE, UNNAMED_SESSION, Rejection
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-
 VERSION: Final = b"mcp-protocol-version"
 """The revision header (MCP 2025-06-18, basic/transports, "Protocol Version Header")."""
 
@@ -62,7 +61,6 @@ _PARAMETER: Final = PREFIX.lower().encode()
 
 _TASK_METHODS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
 """The methods whose `Mcp-Name` is the task ID (tasks extension, "Streamable HTTP: Routing Headers")."""
-
 
 _FORBIDDEN: Final = {"Host": Rejection(421, "Invalid Host header"), "Origin": Rejection(403, "Invalid Origin header")}
 _ALLOW_HINTS: Final = {
