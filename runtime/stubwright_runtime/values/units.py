@@ -7,6 +7,10 @@ import time
 from datetime import UTC
 from typing import Final
 
+ARGUMENTS: Final = "1MiB"
+TASK_ARGUMENTS: Final = "256KiB"
+"""The default limits on the size of arguments; tasks have a lower limit, because their arguments are stored."""
+
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES: Final = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _LETTERS: Final = "BKMGTibmshd"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diff.changes import Change, Subject
 from stubwright.diff.subsumption.annotations import are_same
-from stubwright_runtime.server.calls.pipeline import ARGUMENTS, TASK_ARGUMENTS
 from stubwright_runtime.values import units
+from stubwright_runtime.values.units import ARGUMENTS, TASK_ARGUMENTS
 
 if TYPE_CHECKING:
     from stubwright.diff.changes import Impact

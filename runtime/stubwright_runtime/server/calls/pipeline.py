@@ -13,9 +13,9 @@ from ...observability.redaction import find_secrets
 from ...schema.validation import get_input_validator
 from ...state.budget import BudgetExceeded
 from ...state.store import describe_lost_state, find_state_lost
-from ...values import units
 from ...values.json import is_group
 from ...values.nesting import DEEPEST, DepthError, is_too_deep
+from ...values.units import ARGUMENTS, TASK_ARGUMENTS, parse_size
 from ..core.outcomes import Outcome, refuse
 from ..execution.threads import NoFreeThreadError
 from ..features.input_requests import is_control_flow
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from ...package import Tool
     from ..core.feature import ServerContext
     from ..core.request import Handle, Request, Wrap
-
-ARGUMENTS: Final = "1MiB"
-TASK_ARGUMENTS: Final = "256KiB"
-"""The default limits on the size of arguments; tasks have a lower limit, because their arguments are stored."""
 
 _SHALLOW: Final = 2 * DEEPEST
 """JSON up to this size, in bytes, cannot be nested too deeply."""
@@ -78,7 +74,7 @@ def _wrap(tool: Tool, steps: Sequence[Wrap], call: Handle) -> Handle:
 def limit_arguments(tool: Tool, call_next: Handle) -> Handle:
     """Refuse calls with arguments that are too large."""
     own: str | None = tool.policy.get("maxArgumentBytes")
-    most, most_of_task = units.parse_size(own or ARGUMENTS), units.parse_size(own or TASK_ARGUMENTS)
+    most, most_of_task = parse_size(own or ARGUMENTS), parse_size(own or TASK_ARGUMENTS)
 
     async def call(request: Request) -> Outcome:
         size, limit = request.size, most if request.begin is None else most_of_task
