@@ -21,8 +21,8 @@ class ToolError(Exception):
 
 
 class NoEffectError(ToolError):
-    """An API call had no effect, so that another call with the same key can run under `policy.once`."""
+    """Reports that an API call had no effect, so `policy.once` allows another call with the same key."""
 
 
 class UnknownEffectError(ToolError):
-    """An API call may have had an effect: it was sent, and the response does not show the outcome."""
+    """Reports that an API call might have had an effect: the request was sent, but no response shows the outcome."""

@@ -10,14 +10,14 @@ class MissingExtraError(ImportError):
 
 
 class Extra:
-    """A context manager around imports from an extra.
+    """A context manager for imports from an extra.
 
     Raises:
-        MissingExtraError: One of the modules is not installed.
+        MissingExtraError: An imported module is not installed.
     """
 
     def __init__(self, extra: str, feature: str) -> None:
-        """Set the extra's name and the feature that requires it, for the error message."""
+        """Set the names of the extra and of the feature that requires it, both for the error message."""
         self._extra = extra
         self._feature = feature
 

@@ -24,9 +24,9 @@ def lazy(
     """Return `__getattr__`, `__dir__` and `__all__` for a package or module.
 
     Args:
-        package: The `__name__` of the caller.
-        modules: The names that each module, relative to the package (`.client`), defines.
-        api: The interface version of a generated package, which also exports the runtime's names.
+        package: The caller's `__name__`.
+        modules: The names to import from each module, keyed by the module's relative name, such as `.client`.
+        api: A generated package's interface version; if set, the package also exports the runtime's names.
 
     Raises:
         IncompatibleRuntimeError: The interface version is not supported.
@@ -49,7 +49,7 @@ def lazy(
 
 
 def check(package: str, api: int) -> None:
-    """Check that this runtime supports the interface version of a package.
+    """Check that this runtime supports a generated package's interface version.
 
     Raises:
         IncompatibleRuntimeError: The interface version is not supported.
@@ -60,8 +60,8 @@ def check(package: str, api: int) -> None:
     is_newer = api > API and not _is_vendored(package)
     remedy = "upgrade the runtime" if is_newer else "run `stubwright generate`"
     raise IncompatibleRuntimeError(
-        f"{package} was generated for version {api} of the interface of {_RUNTIME}; the installed one supports "
-        f"{served}; {remedy}",
+        f"{package} was generated for interface version {api} of {_RUNTIME}; the installed runtime supports {served};"
+        f" {remedy}",
         name=package,
     )
 

@@ -27,7 +27,7 @@ EXCHANGE: Final = "tokenExchange"
 """The flow that exchanges the caller's token for an API token (RFC 8693)."""
 
 EXACT_FORMATS: Final = "exactFormats"
-"""The `manifest.json` key for formats that accept only strings that their Python types represent exactly."""
+"""The `manifest.json` key that limits each `format` with a Python type to strings that the type represents exactly."""
 
 
 def make_stem(method: str) -> str:
@@ -37,13 +37,13 @@ def make_stem(method: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Tool:
-    """One tool.
+    """A tool of a generated package.
 
     Attributes:
         name: The wire name.
         method: The method name in the handlers and the client. By default the wire name.
         stem: The prefix of the tool's class names. By default the method in PascalCase.
-        module: The module that contains the classes, under `models`. By default the method.
+        module: The module under `models` that defines the tool's classes. By default the method.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Tool:
     _package: Package | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Set the defaults."""
+        """Derive the method, the stem and the module if they are omitted."""
         method = self.method or self.name
         object.__setattr__(self, "method", method)
         object.__setattr__(self, "stem", self.stem or make_stem(method))
@@ -69,13 +69,13 @@ class Tool:
 
     @property
     def Input(self) -> type[Model]:
-        """The model class for the arguments, as in `TOOLS["get-weather"].Input(location="Paris")`."""
+        """The tool's argument model, as in `TOOLS["get-weather"].Input(location="Paris")`."""
         model: type[Model] = self.package.load_model(self.module, self.input_name)
         return model
 
     @property
     def Output(self) -> type[Model | Root[Any]] | None:
-        """The model class for the result, or `None` if there is no `outputSchema`."""
+        """The tool's result model, or `None` if the tool has no `outputSchema`."""
         if self.output_name is None:
             return None
         model: type[Model | Root[Any]] = self.package.load_model(self.module, self.output_name)
@@ -88,7 +88,7 @@ class Tool:
 
     @cached_property
     def output_name(self) -> str | None:
-        """The class name of `Output`, or `None` if there is no `outputSchema`."""
+        """The class name of `Output`, or `None` if the tool has no `outputSchema`."""
         return f"{self.stem}Output" if self.definition.get("outputSchema") is not None else None
 
     @property
@@ -98,12 +98,12 @@ class Tool:
 
     @cached_property
     def has_context(self) -> bool:
-        """True if its handler gets its own `ctx` class, for questions, handles or pages."""
+        """True if the handler gets a `ctx` class of the tool's own, for questions, handles or pages."""
         return bool(self.extension.get("ask")) or "handles" in self.extension or self.is_paginated
 
     @cached_property
     def is_paginated(self) -> bool:
-        """True if the server paginates its results with sealed cursors (`paginate`)."""
+        """True if the server paginates the tool's results with sealed cursors (`paginate`)."""
         return "paginate" in self.extension
 
     @cached_property
@@ -123,10 +123,10 @@ class Tool:
 
     @cached_property
     def listed(self) -> dict[str, Any]:
-        """The tool's definition in `tools/list`, which omits the `outputSchema` of a lenient call. Do not modify it.
+        """The tool's definition in `tools/list`, without the `outputSchema` if the HTTP call is lenient.
 
         Results MUST conform to a listed `outputSchema` (MCP 2025-11-25, server/tools, "Output Schema"), and clients
-        reject results without `structuredContent`.
+        reject results without `structuredContent`. Do not modify it.
         """
         if not self.is_lenient:
             return self.definition
@@ -139,10 +139,7 @@ class Tool:
 
     @cached_property
     def policy(self) -> dict[str, Any]:
-        """The tool's policy in the manifest: its own keys, with defaults for the others.
-
-        Do not modify it.
-        """
+        """The manifest's policy for the tool: its own keys, and the defaults for all others. Do not modify it."""
         return self.package.find_policy(self.name)
 
     @cached_property
@@ -199,12 +196,12 @@ class Tool:
 
     @property
     def asserts_formats(self) -> bool:
-        """True if `format` is checked (`formats: assert`), not only annotated (JSON Schema 2020-12, Validation 7)."""
+        """True if `format` is asserted (`formats: assert`), not only annotated (JSON Schema 2020-12, Validation 7)."""
         return self.package.asserts_formats
 
     @property
     def has_exact_formats(self) -> bool:
-        """True if formats that have types accept only what these represent exactly (`python: {formats: strict}`)."""
+        """True if formats with types accept only strings that these represent exactly (`python: {formats: strict}`)."""
         return self.package.has_exact_formats
 
 
@@ -237,12 +234,12 @@ class Package:
     """A generated package.
 
     Attributes:
-        name: Its import name.
-        tools: Its tools, by wire name.
-        resources: Its resources, by their URIs.
-        templates: Its resource templates, by their URI templates.
-        prompts: Its prompts, by wire name.
-        handlers: The default location of its handlers, as `module:name`.
+        name: The import name.
+        tools: The tools, keyed by wire name.
+        resources: The resources, keyed by URI.
+        templates: The resource templates, keyed by URI template.
+        prompts: The prompts, keyed by wire name.
+        handlers: The default location of the handlers, as `module:name`.
     """
 
     def __init__(
@@ -255,7 +252,7 @@ class Package:
         prompts: Sequence[Any] = (),
         handlers: str | None = None,
     ) -> None:
-        """Create a package."""
+        """Create a package from its primitives, in the manifest's order."""
         self.name = name
         self.tools = Tools(self, tools)
         self.resources = {row.uri: row for row in resources}
@@ -283,12 +280,12 @@ class Package:
 
     @property
     def asserts_formats(self) -> bool:
-        """True if `format` is checked (`formats: assert`), not only annotated (JSON Schema 2020-12, Validation 7)."""
+        """True if `format` is asserted (`formats: assert`), not only annotated (JSON Schema 2020-12, Validation 7)."""
         return bool(self.manifest.get("formats") == "assert")
 
     @property
     def has_exact_formats(self) -> bool:
-        """True if formats that have types accept only what these represent exactly (`python: {formats: strict}`)."""
+        """True if formats with types accept only strings that these represent exactly (`python: {formats: strict}`)."""
         return bool(self.manifest.get(EXACT_FORMATS))
 
     @property
@@ -304,7 +301,7 @@ class Package:
 
     @cached_property
     def policies(self) -> frozenset[str]:
-        """The policy keys that tools (including defaults), resources and prompts set."""
+        """The policy keys that any tool (also by default), resource or prompt sets."""
         policies: list[Mapping[str, Any]] = [tool.policy for tool in self.tools.values()]
         policies += [
             extension.get("policy") or {}
@@ -314,7 +311,7 @@ class Package:
         return frozenset(key for policy in policies for key, value in policy.items() if value)
 
     def find_policy(self, name: str) -> dict[str, Any]:
-        """Return a tool's policy: its own keys, with defaults for the others."""
+        """Return a tool's policy: the tool's own keys, and the manifest's defaults for all others."""
         if name not in self._policies:
             own: Mapping[str, Any] = self.list_entries("tools")[name][1].get("policy") or {}
             policy = {**(self.manifest.get("policy") or {}), **own}
@@ -328,7 +325,7 @@ class Package:
 
     @cached_property
     def aliases(self) -> Mapping[str, Alias]:
-        """The tools' old names."""
+        """The renamed tools, keyed by former name."""
         return {
             alias["name"]: Alias(alias["name"], name, alias.get("removeAfter"), alias.get("arguments") or {})
             for name, (_, extension) in self.list_entries("tools").items()
@@ -336,7 +333,7 @@ class Package:
         }
 
     def resolve_alias(self, name: str) -> str:
-        """Return a tool's current name."""
+        """Return a tool's current name for a former or current one."""
         alias = self.aliases.get(name)
         return name if alias is None else alias.tool
 
@@ -367,7 +364,7 @@ class Package:
 
     @property
     def has_scopes(self) -> bool:
-        """True if any policy requires scopes, or scopes include others."""
+        """True if any policy requires scopes, or if a scope includes other scopes."""
         return "scopes" in self.policies or bool((self.manifest.get("auth") or {}).get("scopes"))
 
     def read_data(self, path: str) -> bytes:
@@ -390,7 +387,7 @@ class Package:
         return getattr(importlib.import_module(f"{self.name}.contexts"), name)
 
     def replace_features(self, features: Sequence[_Feature]) -> Sequence[_Feature]:
-        """Return its server's features (`server.core.feature.Feature`). Subclasses can wrap them."""
+        """Return the server's features (`server.core.feature.Feature`) unchanged; a subclass can wrap them."""
         return features
 
     def list_entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
@@ -409,7 +406,7 @@ class Package:
 
 
 def _resolve_tools(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tools that have bundled schemas, with complete schemas."""
+    """Return the tools whose definitions reference bundled schemas, with these schemas inserted."""
     if "bundled" not in manifest:
         return {}
     from .schema.bundles import resolve_bundled

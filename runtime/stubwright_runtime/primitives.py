@@ -9,11 +9,11 @@ from .package import make_stem
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One resource.
+    """A resource of a generated package.
 
     Attributes:
-        uri: Its URI.
-        method: The handler method that reads it. `None` if the manifest has the content.
+        uri: The URI.
+        method: The handler method that reads the resource, or `None` if the manifest contains the content.
     """
 
     uri: str
@@ -23,13 +23,13 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One resource template.
+    """A resource template of a generated package.
 
     Attributes:
         uri: The URI template (RFC 6570).
-        method: The handler method that reads its resources.
-        stem: The prefix of its class names. By default the method in PascalCase.
-        completes: The handler method for variables that the manifest does not complete.
+        method: The handler method that reads the template's resources.
+        stem: The prefix of the template's class names. By default the method in PascalCase.
+        completes: The handler method that completes the variables for which the manifest lists no values.
     """
 
     uri: str
@@ -39,24 +39,24 @@ class Template:
     completes: str | None = None
 
     def __post_init__(self) -> None:
-        """Set the defaults."""
+        """Derive the stem if it is omitted."""
         object.__setattr__(self, "stem", self.stem or make_stem(self.method))
 
     @property
     def params_name(self) -> str:
-        """The class name for its variables."""
+        """The name of the class for the template's variables."""
         return f"{self.stem}Params"
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt.
+    """A prompt of a generated package.
 
     Attributes:
         name: The wire name.
-        method: The handler method that returns its messages. `None` if the manifest has them.
-        stem: The prefix of its class names. By default the method in PascalCase.
-        completes: The handler method for arguments that the manifest does not complete.
+        method: The handler method that returns the messages, or `None` if the manifest contains them.
+        stem: The prefix of the prompt's class names. By default the method in PascalCase.
+        completes: The handler method that completes the arguments for which the manifest lists no values.
     """
 
     name: str
@@ -66,10 +66,10 @@ class Prompt:
     completes: str | None = None
 
     def __post_init__(self) -> None:
-        """Set the defaults."""
+        """Derive the stem if it is omitted."""
         object.__setattr__(self, "stem", self.stem or make_stem(self.method or ""))
 
     @property
     def args_name(self) -> str:
-        """The class name for its arguments."""
+        """The name of the class for the prompt's arguments."""
         return f"{self.stem}Args"

@@ -42,8 +42,8 @@ def test_what_does_not_fit_is_one_error_that_says_what_to_run(
     with pytest.raises(lazy.IncompatibleRuntimeError) as raised, imported(folder, "sample_mcp"):
         pass
     assert str(raised.value) == (
-        f"sample_mcp was generated for version {needed} of the interface of stubwright_runtime; "
-        f"the installed one supports {served}; {remedy}"
+        f"sample_mcp was generated for interface version {needed} of stubwright_runtime; "
+        f"the installed runtime supports {served}; {remedy}"
     )
     assert isinstance(raised.value, ImportError)
     assert raised.value.name == "sample_mcp"

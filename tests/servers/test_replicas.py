@@ -362,7 +362,7 @@ async def test_a_store_that_is_lost_is_told_over_stdio(
             assert await told(client, "hit") == "hit"
             server.stop(kill=True)
             for _ in range(3):
-                assert "store cannot be reached; nothing was done" in await told(client, "hit")
+                assert "store cannot be reached; the request had no effect" in await told(client, "hit")
             server.start()
             assert await told(client, "hit") == "hit"
         log.seek(0)
@@ -383,7 +383,7 @@ async def test_limited_calls_while_the_store_is_lost(
             assert await told(one, "hit") == "hit"
             server.stop(kill=True)
             for client in (one, other):
-                assert "store cannot be reached; nothing was done" in await told(client, "hit")
+                assert "store cannot be reached; the request had no effect" in await told(client, "hit")
                 assert await told(client, "plain") == "hit"
             answers = [await http.get(url, headers={"host": "10.0.0.1"}) for url in ready]
             assert [(one.status_code, one.json()) for one in answers] == [

@@ -1,1 +1,1 @@
-"""HTTP-backed tools."""
+"""Tools that the manifest binds to HTTP calls."""

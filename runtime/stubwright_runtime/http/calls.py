@@ -97,7 +97,7 @@ def bind(package: Package, handlers: object) -> Handlers:
 
 
 class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
-    """Handlers for a package with HTTP tools. As a context manager, it also enters the user's handlers."""
+    """The user's handlers and the HTTP calls of a package. Entering it also enters the user's handlers."""
 
     def __init__(self, package: Package, handlers: object) -> None:
         """Add the package's bound tools to the user's handlers."""
@@ -122,7 +122,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
 
     @property
     def around(self) -> Around | None:
-        """The handlers' `around`, which wraps each method; `None` if it is not defined."""
+        """The user's `around`, which wraps each method, or `None` if it is not defined."""
         return find_around(self._handlers)
 
     async def __aenter__(self) -> Self:
@@ -141,7 +141,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        """Exit the user's handlers and close the connections."""
+        """Exit the user's handlers and close the connections to the APIs."""
         self._clients = {}
         await self._stack.aclose()
 
@@ -246,7 +246,6 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         schemes: Sequence[str],
         principal: Principal,
     ) -> OutgoingRequest:
-        """Build a request for a set of authentication schemes, fetching an access token if needed."""
         environment: Mapping[str, str] = os.environ
         try:
             if self._tokens is not None:
@@ -276,7 +275,6 @@ def _make_key(tool: Tool, binding: Binding, ctx: Context) -> tuple[str, bytes] |
 
 
 def _make_shape(tool: Tool) -> tuple[Shape | None, Page | None]:
-    """Return a tool's response shape and pagination, each `None` if not configured."""
     http = tool.extension["http"]
     shape: Shape | None = None
     page: Page | None = None
@@ -301,7 +299,7 @@ def _tokens(package: Package) -> Tokens | None:
 
 
 def _fill_variables(api: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the API with its base URL variables filled in."""
+    """Return an API's entry with its base URL variables filled in."""
     if not api.get("variables") or os.environ.get(api.get("baseUrlEnv") or ""):
         return api
     return {**api, "baseUrl": fill_base_url(api, os.environ)}
@@ -314,14 +312,12 @@ def _make_event_reader(ctx: Context, api: Api, tool: Tool) -> ReadEvents:
 
 
 def _bound_result(value: Any, tool: Tool) -> Any:
-    """Return the result, truncated if it is large."""
     from .large_results import bound_result
 
     return bound_result(value, tool.name, tool.policy, tool.result_budget)
 
 
 def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """Return the TLS context for an API's client certificate, or `None` if the certificate is not set."""
     from .certificates import make_context
 
     return make_context(name, api, os.environ)
@@ -385,7 +381,7 @@ async def _follow_redirects(client: httpx2.AsyncClient, binding: Binding, outgoi
             target = urljoin(url, target)
             is_same = find_origin(target) == find_origin(url)
         except ValueError:
-            raise ToolError("The API redirects to an invalid URL.") from None
+            raise ToolError("The API redirected to an invalid URL.") from None
         if answer.status == HTTPStatus.SEE_OTHER and outgoing.method not in _READING:
             outgoing = _to_get(outgoing)
         if not is_same and outgoing.method in _READING:
@@ -397,7 +393,7 @@ async def _follow_redirects(client: httpx2.AsyncClient, binding: Binding, outgoi
             moved = f"The API returned {format_status(answer.status)} for a {outgoing.method}"
             raise ToolError(clean(f"{moved} request, which is not resent to {where}."))
         url = target
-    raise ToolError("The API redirects too often.")
+    raise ToolError("The API redirected too many times.")
 
 
 def _to_get(outgoing: OutgoingRequest) -> OutgoingRequest:
@@ -415,8 +411,8 @@ def _failure(binding: Binding, outgoing: OutgoingRequest, why: str, *, is_sent: 
     Args:
         binding: The tool's request.
         outgoing: The request that was sent.
-        why: The reason, as a predicate whose subject is the API.
-        is_sent: Whether the API might have received it.
+        why: What the API did, as a predicate without its subject, such as `did not respond within 5 seconds`.
+        is_sent: Whether the API might have received the request.
     """
     text = f"The API at {_host(outgoing.url)} {why}."
     log().warning("%s failed: %s", binding.shown, text)
@@ -426,14 +422,13 @@ def _failure(binding: Binding, outgoing: OutgoingRequest, why: str, *, is_sent: 
 
 
 def _choose_error(outgoing: OutgoingRequest, status: int) -> type[ToolError]:
-    """Return the error class for an unsuccessful response."""
     if outgoing.method in SAFE or status in _REJECTED:
         return NoEffectError
     return UnknownEffectError if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT else ToolError
 
 
 def _debug(outgoing: OutgoingRequest, how: str, begun: float) -> None:
-    """Log a request, omitting its query and credentials."""
+    """Log a request without its query and credentials."""
     if log().isEnabledFor(logging.DEBUG):
         url = mask(_hide_query(outgoing.url), outgoing.secrets)
         log().debug("%s %s: %s in %.3f s", outgoing.method, url, how, time.monotonic() - begun)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> ssl.SSLContext | None:
-    """Return the TLS context for an API's client certificate or log a warning and return `None` if it is not set.
+    """Return the TLS context for an API's client certificate.
+
+    If the certificate is not set, log a warning and return `None`.
 
     Args:
         name: The API's name in the manifest.
@@ -23,7 +25,7 @@ def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[st
 
     Raises:
         SettingError: The `SSL_CERT_FILE` file is invalid.
-        ValueError: A file is invalid, the key is not set, or the base URL is not HTTPS.
+        ValueError: The certificate or key is invalid, the key is not set, or the base URL is not HTTPS.
     """
     url = environment.get(settings.get("baseUrlEnv") or "") or settings.get("baseUrl", "")
     if urlsplit(str(url)).scheme != "https":

@@ -23,7 +23,7 @@ _MOST: Final = 5
 
 
 def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
-    """Return the result from `make`, or the unstructured response if it does not match the schema.
+    """Return the result from `make`, or the response as text if it does not match the `outputSchema`.
 
     Args:
         answer: The API's response.

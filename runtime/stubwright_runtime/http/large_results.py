@@ -20,7 +20,7 @@ _DEFAULT: Final = 64 * 1024
 
 
 def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: int | None = None) -> Any:
-    """Return the result; truncate a large one and add a link to the stored full result.
+    """Return a tool's result. If it exceeds a limit, truncate it and link to the stored full result.
 
     Args:
         value: The tool's result.

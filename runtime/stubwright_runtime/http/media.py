@@ -34,14 +34,14 @@ _DEPTH: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of an argument.
+    """The content that the schema describes for an argument.
 
     Attributes:
-        is_file: Whether it is base64 (JSON Schema, `contentEncoding`).
+        is_file: Whether the argument is base64 (JSON Schema, `contentEncoding`).
         is_base64: Whether the API expects base64, not bytes (OpenAPI 3.0, `format: byte`).
-        media: Its media type (JSON Schema, `contentMediaType`), or `None`.
-        items: The content of list items after `first`, or `None` if it is not a list.
-        may_be_text: Whether an alternative is plain text.
+        media: The media type (JSON Schema, `contentMediaType`), or `None`.
+        items: The content of list items after `first`, or `None` if the argument is not a list.
+        may_be_text: Whether a schema alternative (`anyOf`, `oneOf`) allows plain text.
         texts: Strings from other alternatives (`const`, `enum`), which can look like base64.
         first: The contents of the first list items (JSON Schema, `prefixItems`).
     """
@@ -55,7 +55,7 @@ class Content:
     first: Sequence[Content] = ()
 
     def has_files_in_lists(self) -> bool:
-        """Return whether an item can be a file."""
+        """Return whether the argument is a list whose items can be files."""
         return any(item.is_file for item in (*self.first, *((self.items,) if self.items else ())))
 
     def list_items(self, count: int) -> list[Content]:
@@ -76,18 +76,18 @@ class Contents:
     by_pattern: Sequence[tuple[Validator, Content]] = ()
 
     def get(self, name: str) -> Content:
-        """Return an argument's content."""
+        """Return the content of the argument with this name."""
         if name in self.by_name:
             return self.by_name[name]
         return next((content for pattern, content in self.by_pattern if pattern.accepts(name)), self.others)
 
 
 def find_contents(schema: Mapping[str, Any], argument: str | None = None) -> Contents:
-    """Return each argument's content.
+    """Find the content of each argument in an input schema.
 
     Args:
         schema: The input schema.
-        argument: An argument whose properties to return instead.
+        argument: If set, return the content of this argument's properties instead.
     """
     holders: list[Mapping[str, Any]] = [schema]
     if argument is not None:

@@ -44,7 +44,7 @@ class Page:
     """A tool's pagination settings."""
 
     def __init__(self, tool: str, http: Mapping[str, Any]) -> None:
-        """Read the settings from a tool's `http`."""
+        """Read the pagination settings from a tool's `http`."""
         settings: Mapping[str, Any] = http["page"]
         self.by: str = settings["by"]
         self.items: str = settings.get("items", "")
@@ -59,7 +59,7 @@ class Page:
         self._tag = hashlib.sha256(f"{tool}\0{self.by}".encode()).hexdigest()[:8]
 
     def begin(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], PageRequest]:
-        """Return the arguments for the API and the page request.
+        """Split a call's arguments into those for the API and the requested page.
 
         Raises:
             ToolError: The cursor does not belong to this tool.
@@ -90,7 +90,6 @@ class Page:
         return cursor
 
     def _read(self, cursor: Json) -> Any:
-        """Return the position in a cursor."""
         value: Json = _decode_cursor(cursor) if isinstance(cursor, str) else None
         is_own = isinstance(value, list) and value[:2] == [_VERSION, self._tag] and len(value) == 3
         if not isinstance(value, list) or not is_own or not self.is_position(value[2]):
@@ -122,12 +121,12 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A request for one page.
+    """The page that a call requests.
 
     Attributes:
         page: The pagination settings.
         start: The page position, or `None` for the first page.
-        limit: The maximum number of items, or `None` if unknown.
+        limit: The maximum number of items on the page, or `None` if unknown.
         secrets: The secrets in the HTTP request.
     """
 
@@ -138,7 +137,7 @@ class PageRequest:
 
     @property
     def where(self) -> str:
-        """JSON Pointer to the items in a response."""
+        """The JSON Pointer to the items in a response."""
         return self.page.items
 
     def make_request(self, request: OutgoingRequest) -> OutgoingRequest:
@@ -152,7 +151,7 @@ class PageRequest:
         return replace(request, url=f"{url}?{'&'.join(parameters)}")
 
     def find_items(self, body: Any) -> Sequence[Any]:
-        """Return the items in a response.
+        """Return the page's items from the response body.
 
         Raises:
             SchemaMismatch: The items are not a list.
@@ -161,15 +160,15 @@ class PageRequest:
         if items is None:
             return []
         if not isinstance(items, list):
-            where = f"at `{self.page.items}`" if self.page.items else "in its response"
-            raise SchemaMismatch(f"The API has no list of items {where}.")
+            where = f" at `{self.page.items}`" if self.page.items else ""
+            raise SchemaMismatch(f"The API's response has no list of items{where}.")
         return items
 
     def find_cursor(self, answer: Answer, body: Any) -> str | None:
         """Return the next page's cursor, or `None` if this is the last page.
 
         Raises:
-            SchemaMismatch: The link to the next page cannot be followed.
+            SchemaMismatch: The API's link to its next page cannot be followed.
         """
         page = self.page
         if page.more is not None and get_value(body, page.more) is False:
@@ -192,7 +191,7 @@ class PageRequest:
         return None if is_last else page.write(following)
 
     def _write(self, position: Json) -> str:
-        """Return the next page's cursor.
+        """Encode the next page's position as a cursor.
 
         Raises:
             SchemaMismatch: The cursor is too long, or contains a credential, which callers would see.

@@ -72,7 +72,7 @@ class Api:
     def from_entry(cls, settings: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
         """Create an API from its entry under `apis`, with the timeouts and sizes from a tool's `http`.
 
-        The entry is empty for absolute URLs.
+        The entry is empty if the tool's URL is absolute.
         """
         settings = {**settings, **{key: http[key] for key in ("timeout", "maxResponseBytes") if http and key in http}}
         return cls(
@@ -119,7 +119,7 @@ class Binding:
     """A tool's `http` and its API."""
 
     def __init__(self, http: Mapping[str, Any], api: Api, schema: Mapping[str, Any]) -> None:
-        """Prepare to build requests for a tool.
+        """Parse a tool's `http` once for all its requests.
 
         Args:
             http: The tool's `http`.
@@ -179,10 +179,11 @@ class Binding:
         Args:
             values: The arguments.
             environment: The variables with the API's base URL and credentials.
-            schemes: The authentication schemes to use; by default the first usable ones.
+            schemes: The authentication schemes to use; by default the first set whose credentials are available.
 
         Raises:
-            ToolError: An argument is invalid where it is used, or the API's base URL is not set.
+            ToolError: An argument is invalid in the part of the request that it fills, or the API's base URL is not
+                set.
         """
         making = _RequestBuilder()
         url = self._base(environment) + self._fill_url(values)
@@ -237,8 +238,6 @@ class Binding:
         return base.rstrip("/")
 
     def _fill_url(self, values: Mapping[str, Any]) -> str:
-        """Fill the arguments into the URL template."""
-
         def find_value(match: re.Match[str]) -> str:
             if match[1] is None:
                 return match[0][0]
@@ -264,7 +263,7 @@ class Binding:
         return usable or [()]
 
     def _is_set(self, name: str, environment: Mapping[str, str]) -> bool:
-        """Return whether the environment has a scheme's credentials or token."""
+        """Return whether the environment has a scheme's credentials, or the token for its grant."""
         scheme = self.api.auth[name]
         if is_exchange(scheme):
             return True  # a caller without a token gets an error
@@ -332,7 +331,7 @@ class Binding:
         return format_plain(value).encode() if self._body_content.is_base64 else decoded, ()
 
     def _field(self, name: str, value: Any, charset: str = "utf-8") -> list[str]:
-        """Return a form field's pairs. Objects without a style become JSON; null is omitted."""
+        """Format a form field as `name=value` pairs. Objects without a style become JSON; null is omitted."""
         if value is None:
             return []
         spec: Json = dict(self._section("fields")).get(name)
@@ -390,7 +389,7 @@ class Binding:
 
 
 def _make_pair(pair: str) -> Part:
-    """Convert a pair in query syntax to a part."""
+    """Convert a percent-encoded `name=value` pair to a multipart form part."""
     name, _, text = pair.partition("=")
     return unquote(name), (None, unquote(text).encode(), "text/plain")
 
@@ -433,7 +432,7 @@ def _is_json(kind: str) -> bool:
 
 
 def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> str:
-    """Return the value of a header or parameter that all calls share."""
+    """Return the value of a header or parameter that is the same for all calls."""
     if isinstance(constant, str):
         return constant
     value = environment.get(constant["env"]) or constant.get("default")
@@ -457,7 +456,7 @@ def grant(scheme: Mapping[str, Any]) -> list[str]:
 
 
 def list_used(http: Mapping[str, Any]) -> list[str]:
-    """Return the arguments used in an `http` entry's templates."""
+    """Return the names of the arguments used in an `http` entry's templates."""
     templates = [http.get("url", "")]
     for section in ("query", "headers", "cookies"):
         entries: Mapping[str, Any] = http.get(section) or {}
@@ -469,7 +468,7 @@ def list_used(http: Mapping[str, Any]) -> list[str]:
 
 
 def find_holes(text: str) -> list[str]:
-    """Return the arguments in a template."""
+    """Return the names of the arguments in a template."""
     return [match[1] for match in HOLE.finditer(text) if match[1] is not None]
 
 

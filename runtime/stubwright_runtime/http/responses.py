@@ -34,7 +34,7 @@ _MOST_SHOWN: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: its status, headers keyed by lowercase name, body, and URL."""
+    """An API's response: its status, headers keyed by lowercase name, body, and URL."""
 
     status: int
     headers: Mapping[str, str]
@@ -58,7 +58,7 @@ class Answer:
 
     @property
     def is_json(self) -> bool:
-        """True if its media type is JSON."""
+        """True if the media type is JSON."""
         return self.media == "application/json" or self.media.endswith("+json")
 
 
@@ -84,7 +84,7 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
 
 
 def conceal_text(text: str, secrets: Sequence[str]) -> str:
-    """Remove our credentials from response text, which may be JSON."""
+    """Remove our credentials from response text, which can be JSON."""
     return conceal(Answer(0, _JSON, text.encode("utf-8", "replace"), ""), secrets).text
 
 
@@ -94,7 +94,7 @@ def holds_secret(text: str, secrets: Sequence[str]) -> bool:
 
 
 def _forms(secrets: Sequence[str]) -> list[str]:
-    """Return the secrets' possible encodings, longest first."""
+    """Return the encodings in which an API can echo the secrets, longest first."""
     forms: set[str] = set()
     for secret in secrets:
         if len(secret) >= _SHORTEST:
@@ -105,7 +105,7 @@ def _forms(secrets: Sequence[str]) -> list[str]:
 
 
 def _redact(value: Any, forms: Sequence[str]) -> Any:
-    """Redact these strings in JSON values and keys."""
+    """Redact the `forms` in JSON values and keys."""
     if isinstance(value, str):
         for form in forms:
             value = value.replace(form, REDACTED)
@@ -116,7 +116,7 @@ def _redact(value: Any, forms: Sequence[str]) -> Any:
 
 
 class SchemaMismatch(ToolError):
-    """The response does not match the tool's `outputSchema`. `instead` is an alternative result."""
+    """The response does not match the tool's `outputSchema`. `instead` is the result for a tool without one."""
 
     def __init__(self, message: str, instead: Content | None = None) -> None:
         super().__init__(message)
@@ -149,7 +149,7 @@ def make_result(
         secrets: The secrets to redact.
 
     Raises:
-        SchemaMismatch: The response is not JSON or is not the object that the schema requires.
+        SchemaMismatch: The response is not JSON, or is not the object that the `outputSchema` requires.
     """
     if tool.output_name is None and (shape is None or not answer.is_json):
         return make_content(conceal(answer, secrets))
@@ -254,7 +254,7 @@ def _is_text(answer: Answer) -> bool:
 
 
 def _headers(answer: Answer) -> str:
-    """Return the headers to show for a response without a body."""
+    """Format the headers that an error shows if the response has no body."""
     return "".join(f"\n{name}: {answer.headers[name]}" for name in _SHOWN_HEADERS if name in answer.headers)
 
 

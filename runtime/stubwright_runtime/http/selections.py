@@ -28,7 +28,7 @@ def parse_steps(pointer: str) -> list[str | None]:
 
 
 def make_tree(pointers: Iterable[str]) -> Tree:
-    """Build the tree for these pointers."""
+    """Build the tree that selects these pointers."""
     tree: Tree | None = None
     for pointer in pointers:
         branch: Tree = WHOLE
@@ -63,7 +63,7 @@ def select_below(tree: Tree, step: str) -> Tree | None:
 
 
 def select(value: Any, tree: Tree) -> Any:
-    """Return the selected parts of a JSON value."""
+    """Return the parts of a JSON value that a tree selects."""
     here: Json = value
     if not tree:
         return here

@@ -20,7 +20,7 @@ def is_part(value: str) -> bool:
 
 
 def fill_base_url(settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """Return an API's base URL.
+    """Return an API's base URL with its variables filled in.
 
     Args:
         settings: The API's entry under `apis`.

@@ -18,15 +18,15 @@ _LONGEST: Final = 40  # maximum digits for a number in a header
 
 
 class PageShape(Protocol):
-    """A page's shape."""
+    """Where a page's items and next cursor are in a response."""
 
     @property
     def where(self) -> str:
-        """JSON Pointer to the items."""
+        """The JSON Pointer to the items in the response body."""
         ...
 
     def find_items(self, body: Any) -> Sequence[Any]:
-        """Return the page's items."""
+        """Return the page's items from the response body."""
         ...
 
     def find_cursor(self, answer: Answer, body: Any) -> str | None:
@@ -35,10 +35,10 @@ class PageShape(Protocol):
 
 
 class Shape:
-    """The response parts that a tool's `http` selects."""
+    """The response parts from which a tool's result is built."""
 
     def __init__(self, http: Mapping[str, Any]) -> None:
-        """Read the shape from a tool's `http`."""
+        """Read the selected parts from a tool's `http`."""
         self._tree = make_tree(http.get("select") or ())
         self._headers: Mapping[str, Any] | None = http.get("responseHeaders")
 
@@ -48,10 +48,10 @@ class Shape:
         Args:
             answer: The response.
             body: The response's JSON.
-            following: The page, if the tool is paginated.
+            following: The shape of the page, if the tool is paginated.
 
         Raises:
-            SchemaMismatch: The items are not a list, or the link to the next page cannot be used.
+            SchemaMismatch: The items are not a list, or the API's link to its next page cannot be followed.
         """
         if following is not None:
             shaped: dict[str, Any] = {"items": select(following.find_items(body), _walk(self._tree, following.where))}

@@ -83,7 +83,6 @@ DELIMITERS: Final = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited"
 
 
 def _get_delimiter(style: str, encode: Encode) -> str:
-    """Return the encoded delimiter between list items."""
     return encode(DELIMITERS[style]) if style in DELIMITERS else ","
 
 

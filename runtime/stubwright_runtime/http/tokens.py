@@ -66,7 +66,7 @@ class _GrantState:
 
 
 def has_grant(scheme: Scheme, environment: Mapping[str, str]) -> bool:
-    """Return whether the environment has a grant's credentials."""
+    """Return whether the environment has the credentials for a scheme's grant."""
     return all(environment.get(variable) for variable in grant(scheme))
 
 
@@ -84,13 +84,13 @@ class Tokens:
         environment: Mapping[str, str],
         principal: Principal,
     ) -> Mapping[str, str]:
-        """Return the environment with tokens in the schemes' variables.
+        """Return the environment with an access token in each scheme's variable.
 
         Args:
             client: The HTTP client for token requests.
             schemes: The call's schemes; schemes without a grant in the environment are ignored.
-            environment: The environment variables, including the grants.
-            principal: The caller whose token is exchanged; on stdio, the token is in a variable.
+            environment: The environment variables, including the grants' credentials.
+            principal: The caller whose token is exchanged; on stdio, the token is in an environment variable.
 
         Raises:
             ToolError: The token endpoint returned no token.
@@ -116,7 +116,7 @@ class Tokens:
         sent: Mapping[str, str],
         principal: Principal,
     ) -> bool:
-        """Expire the tokens that the API rejected, unless already replaced; return whether the schemes use tokens."""
+        """Expire the tokens that the API rejected, unless already replaced. Return whether any scheme uses tokens."""
         subject = find_subject(principal)
         granted = [
             scheme
@@ -237,7 +237,7 @@ async def _answer(
 
 
 def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Principal) -> Subject | None:
-    """Return the caller whose token to exchange, or `None` for the local user, whose token is in a variable.
+    """Return the caller whose token to exchange, or `None` for the local user, whose token is in the environment.
 
     Raises:
         ToolError: The caller has no token, or the server lacks credentials for the exchange.
@@ -295,7 +295,7 @@ def find_lifetime(response: Mapping[str, Any]) -> float:
 
 
 def _failure(scheme: Scheme, why: str) -> ToolError:
-    """Log the failure and return the error for the caller, without text from the response."""
+    """Log a failed token request and return the error for the caller, without text from the response."""
     host = urlsplit(str(scheme["tokenUrl"])).hostname
     log().warning("no token from %s: %s", host, why)
     return ToolError(f"The server cannot get a token from {host}: {why}.")

@@ -37,7 +37,7 @@ class Address:
         shown: The URL without credentials and options, for messages.
         prefix: The prefix for all keys, or `None` for the default.
         credentials: The decoded user name and password, each optional.
-        options: The other options.
+        options: The URL's other query options.
     """
 
     shown: str
@@ -66,7 +66,7 @@ def parse_address(url: str, tls_options: Collection[str]) -> Address:
     """Parse a Redis URL.
 
     Args:
-        url: The URL.
+        url: A URL that starts with `redis://`, `rediss://` or `unix://`.
         tls_options: The options allowed with TLS.
 
     Raises:
@@ -85,7 +85,7 @@ def parse_address(url: str, tls_options: Collection[str]) -> Address:
         raise StoreConfigurationError(f"the state URL has {names}; the allowed options are {allowed}")
     if scheme != "rediss://" and (surplus := options.keys() & {*tls_options}):
         raise StoreConfigurationError(
-            f"the URL of the state has {', '.join(sorted(surplus))}, but no TLS; write rediss:// instead of {scheme}"
+            f"the state URL has {', '.join(sorted(surplus))}, which requires TLS; write rediss:// instead of {scheme}"
         )
     name, _, password = (match["user"] or "").partition(":")
     given = {"username": unquote(name), "password": unquote(password)}

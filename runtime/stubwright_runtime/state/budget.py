@@ -32,7 +32,7 @@ class BudgetExceeded(ToolError):
     """
 
     def __init__(self, whose: Whose, limit: int, used: int, seconds: float | None) -> None:
-        """Create an error from a budget's owner, size, used bytes, and the seconds until some are freed."""
+        """Create an error from the budget's owner, limit and used bytes, and the seconds until some of them expire."""
         self.whose = whose
         self.limit = limit
         self.seconds = seconds
@@ -46,8 +46,9 @@ class BudgetExceeded(ToolError):
             )
         else:
             text = (
-                f"This server's storage is exhausted: all callers together use {format_bytes(used)} of"
-                f" {format_bytes(limit)}, and share the rest. {when_to_retry or 'Try again later'}."
+                f"This server's storage is nearly full: all callers together use {format_bytes(used)} of"
+                f" {format_bytes(limit)}, and no caller can use more than remains free."
+                f" {when_to_retry or 'Try again later'}."
             )
         super().__init__(text)
 
@@ -56,7 +57,7 @@ class BudgetExceeded(ToolError):
 class Budget:
     """The limits for stored bytes.
 
-    A principal may use up to `each` bytes, but no more than remain free, so that the next principal always has room.
+    A principal can use up to `each` bytes, but no more than remain free, so that the next principal always has room.
 
     Attributes:
         each: The limit for one principal.
@@ -73,7 +74,7 @@ class Budget:
         return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
-        """Return the owner of a budget without room for `more` bytes, given `own` and `total` used bytes, or `None`."""
+        """Return whose budget has no room for `more` bytes, given `own` and `total` used bytes, or `None`."""
         if own + more > self.each:
             return "caller"
         return "server" if own + more > self.all - total - more else None
@@ -85,12 +86,12 @@ class Budget:
 
 
 def count_bytes(key: str, *parts: bytes) -> int:
-    """Return the bytes that a record counts for."""
+    """Return the bytes that a record uses of a budget, including `OVERHEAD`."""
     return OVERHEAD + len(key.encode()) + sum(map(len, parts))
 
 
 def format_bytes(number: int) -> str:
-    """Format a size in bytes, such as `15.9 MiB`."""
+    """Format a number of bytes, such as `15.9 MiB`."""
     for unit, name in _UNITS:
         if number >= unit:
             return f"{math.floor(number / unit * 10) / 10:g} {name}"

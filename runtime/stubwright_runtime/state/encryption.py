@@ -22,7 +22,7 @@ _NONCE_BYTES: Final = 12
 
 
 class DecryptionError(Exception):
-    """A ciphertext is invalid for the keys or for its location."""
+    """A ciphertext was modified, or was encrypted with another key or for another location."""
 
 
 class Encryption:
@@ -42,12 +42,12 @@ class Encryption:
         self._first = next(iter(self._ciphers))
 
     def encrypt(self, data: bytes, place: str) -> bytes:
-        """Encrypt data and bind it to a location."""
+        """Encrypt data and bind the ciphertext to a location."""
         nonce = os.urandom(_NONCE_BYTES)
         return self._first + nonce + self._ciphers[self._first].encrypt(nonce, data, place.encode())
 
     def decrypt(self, ciphertext: bytes, place: str) -> bytes:
-        """Decrypt data that is bound to a location.
+        """Decrypt a ciphertext that is bound to a location.
 
         Raises:
             DecryptionError: The key or location differs, or the data was modified.

@@ -26,7 +26,7 @@ class Lease:
 
     Attributes:
         name: The lease's name in the store.
-        holder: The lease's holder.
+        holder: The ID of the lease's holder.
         seconds: The duration after each renewal.
         due: The `time.monotonic` time of the next renewal.
     """
@@ -85,7 +85,7 @@ class LeaseRenewer:
                     log().exception("a lease was not renewed")
 
     def _wait(self) -> list[Lease]:
-        """Wait until leases are due, and return them, or an empty list, which ends the thread, if none are left."""
+        """Wait until leases are due and return them; an empty list ends the thread, because no leases are left."""
         with self._changed:
             while self._leases:
                 now = time.monotonic()

@@ -100,7 +100,7 @@ class MemoryStore:
         tracked: bool = False,
         room: int = 0,
     ) -> bool:
-        """Implement `Store.create`. Tracking is not needed, because no other process writes."""
+        """Implement `Store.create`. `tracked` has no effect, because no other process writes."""
         del tracked
         self._sweep()
         now, name = self._clock(), (kind, key)

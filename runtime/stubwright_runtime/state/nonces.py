@@ -1,6 +1,6 @@
 """Nonces that prevent request state replays (MCP 2026-07-28, "Multi Round-Trip Requests").
 
-A state's seal protects only its content and its lifetime.
+A sealed state cannot be modified and expires, but without a nonce, a client could send it twice.
 """
 
 from __future__ import annotations

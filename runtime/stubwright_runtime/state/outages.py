@@ -39,7 +39,7 @@ _CODE: Final = re.compile(r"(?!WRONGTYPE\b)[A-Z]{2,} ")
 
 
 class WaitBudget:
-    """The remaining seconds that a request may wait; they are restored after a pause."""
+    """The seconds that a request can still wait for the store. After a pause, the full budget is available again."""
 
     def __init__(self) -> None:
         """Create a full budget."""
@@ -66,7 +66,7 @@ class WaitBudget:
 
 
 class Outages:
-    """One store's outages.
+    """The availability of one store.
 
     Attributes:
         failures: Exception types for a failed exchange.
@@ -84,7 +84,7 @@ class Outages:
         """Create the state of an available store.
 
         Args:
-            url: The store's name in the log.
+            url: The store's URL, without credentials, for the log.
             failures: Exception types for a failed exchange.
             refusals: Exception types for a refused exchange; the first is used for refusals without their own class.
             clock: Returns the time in seconds.
@@ -155,7 +155,7 @@ class Outages:
             raise StateLost(f"{self._url} cannot be used")
 
     def record_unreadable(self, why: str) -> None:
-        """Record unreadable data."""
+        """Count unreadable data and log a warning for it, with decreasing frequency."""
         self._unreadable += 1
         if self._unreadable & (self._unreadable - 1) == 0:  # the first, the second, the fourth …
             log().warning(
@@ -174,7 +174,7 @@ class Outages:
 
 
 def _is_caused_by(error: BaseException | None, *kinds: type[BaseException]) -> bool:
-    """Return whether an exception or one of its causes has one of these types."""
+    """Return whether an exception or one of its causes is an instance of the `kinds`."""
     # The library's TimeoutError has the builtin one as its cause.
     while error is not None:
         if isinstance(error, kinds):

@@ -29,7 +29,7 @@ _LONG: Final = 30 * 24 * 3600 * 1000
 
 
 class Entry(NamedTuple):
-    """A record's current version, and its expiry in milliseconds (`None` for never)."""
+    """A record's current version, and the record's expiry in milliseconds (`None` for never)."""
 
     version: int
     end: int | None
@@ -37,11 +37,11 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class RecordIndex:
-    """An index of records.
+    """An index of some of one principal's records and nonces.
 
     Attributes:
         number: The number of changes so far.
-        over: When all past entries will have expired, in milliseconds; -1 means never.
+        over: The time when all past entries have expired, in milliseconds; -1 means never.
         oldest: Nonces up to this one count as used.
         records: The existing records, keyed by name.
         nonces: The used nonces, with their expiry in milliseconds.
@@ -71,12 +71,12 @@ class RecordIndex:
         return None if is_endless else self.over
 
     def holds(self, name: str, version: int, now: int) -> bool:
-        """Return whether this is the current version of a record."""
+        """Return whether `version` is the record's current version."""
         entry = self.records.get(name)
         return entry is not None and entry.version == version and (entry.end is None or now <= entry.end)
 
     def put(self, name: str, entry: Entry, over: int) -> None:
-        """Set a record's version; `over` is the index's earliest expiry."""
+        """Set a record's version; the index must not expire before `over`."""
         self.records[name] = entry
         self._extend_life(over)
 
@@ -122,7 +122,7 @@ class HighWaterMarks:
         return 0
 
     def record(self, index: str, number: int, end: int | None) -> None:
-        """Store a number if it is the highest."""
+        """Store an index's number if it is the highest so far."""
         if number < self.find_number(index):
             return
         self._numbers[index] = number, end
@@ -137,5 +137,5 @@ class HighWaterMarks:
 
 
 def choose_part(name: str) -> int:
-    """Return the number of the principal's index that contains a name."""
+    """Return the position of the principal's index that contains the record with this name."""
     return hashlib.sha256(name.encode()).digest()[0] % PARTS

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from ..package import Package
 
 
-# PSUBSCRIBE's special characters, which the user's prefix may contain.
+# PSUBSCRIBE's special characters, which the user's prefix can contain.
 _GLOB: Final = re.compile(r"[\\*?\[]")
 _ESCAPED: Final = r"\\\g<0>"
-"""The escaped special characters."""
+"""The replacement that escapes a special character."""
 
 _CONNECTIONS: Final = 64
 """The maximum number of connections per process."""
@@ -60,19 +60,19 @@ _NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,14}")
 """A number in Lua's notation."""
 
 _NEVER: Final = -1
-"""The scripts' value for an absent time."""
+"""The value that scripts use instead of a missing time."""
 
 _NUMBERS: Final = "record_indexes"
 """The topic for index number changes."""
 
 _SLACK: Final = 1000
-"""The maximum time between reading and changing an index, in milliseconds, to allow for record expiry."""
+"""Milliseconds added to the expiries in an index, because time passes between reading and changing it."""
 
 _TOKEN: Final = 16
 """The number of bytes that identify a ciphertext."""
 
 _MANY: Final = 64
-"""The number of unexpiring records in an index above which their existence is checked."""
+"""If an index has more records without a fixed expiry, the store checks which of them still exist."""
 
 
 def make_redis_store(url: str, package: Package) -> RedisStore:
@@ -126,13 +126,12 @@ def make_redis_store(url: str, package: Package) -> RedisStore:
 
 
 def _import_library(name: str) -> Any:
-    """Import a module from the optional library."""
     with Extra("redis", "state in Redis"):
         return importlib.import_module(name)
 
 
 def _parse_keys(text: str) -> list[bytes]:
-    """Parse keys from a string. Raises ValueError."""
+    """Parse base64 keys, separated by spaces. Raises ValueError."""
     # `openssl rand -base64` uses `+` and `/`.
     keys = [urlsafe_b64decode(word.replace("+", "-").replace("/", "_")) for word in text.split()]
     if any(len(key) < MIN_KEY_BYTES for key in keys):
@@ -142,7 +141,7 @@ def _parse_keys(text: str) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """A record version to which the ciphertext is bound, with its index and whether it is final."""
+    """What a record's ciphertext is bound to: its name, version and index, and whether the version is final."""
 
     name: str
     version: int
@@ -531,7 +530,7 @@ class RedisStore:
         return self._name("record_index", f"{payer} {choose_part(name)}")
 
     async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
-        """Return a decrypted field from all records with a kind and owner, oldest first."""
+        """Return one decrypted field of each of an owner's records of this kind, oldest first."""
         entries: list[tuple[int, _Version, bytes]] = []
         for name, ciphertext, version, created, index, final in await self._script(
             "owned", [self._name(f"{kind}s", owner)], [part], writes=False
@@ -549,7 +548,7 @@ class RedisStore:
         return _Version(name, self._number(version), index_name, is_final)
 
     async def _read(self, name: str, ciphertext: bytes) -> RecordIndex:
-        """Parse an index and record its number."""
+        """Decrypt an index and store its number as the highest seen."""
         plaintext = await self._decrypt(ciphertext, name) if ciphertext else None
         if plaintext is None:
             return RecordIndex()

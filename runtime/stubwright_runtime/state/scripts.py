@@ -1,13 +1,13 @@
 """Atomic operations as Lua scripts that use Redis's clock.
 
-A record is a hash: `d` its data, `h` its head, `v` its version, `e` its latest end, `i` its idle time, `c` its number,
-`x` the index of its owner, `a` its account, `s` its set in that account, `b` its counted bytes,
-`r` its record_index, `f` `1` if it is final. An index is
-a sorted set of the names of records by their ends. Times are milliseconds; -1 is never.
+A record is a hash with the fields `d` (data), `h` (head), `v` (version), `e` (latest expiry), `i` (idle time), `c`
+(creation number), `x` (the owner's index), `a` (account), `s` (the set in that account), `b` (counted bytes), `r`
+(record_index) and `f` (`1` for a final version). An index is a sorted set of record names, scored by expiry. Times are
+in milliseconds; -1 means never.
 
-An account belongs to one payer: a sorted set of `BYTES:RECORD` by the ends of the records, and another for spare
-records. `accounts` is a sorted set of all accounts by their next ends, `used` a hash of their bytes, with the sum of
-all at `*`. The bytes of ended records are subtracted before a new record is counted.
+An account belongs to one payer. It has a sorted set of `BYTES:RECORD`, scored by the records' expiry, and another for
+spare records. `accounts` is a sorted set of all accounts, scored by their earliest expiry. `used` is a hash of each
+account's bytes, with the sum at `*`. The bytes of expired records are subtracted before a new record is counted.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ charge(account, bytes)
 use(record, index, set, bytes, over_at(fixed, idle))
 settle(account)
 """
-"""Stores a record, in an index unless `record_index` is nil."""
+"""Stores a record and, unless `record_index` is nil, replaces its index."""
 
 ALL: Final = {
     "create": f"""local record_index = KEYS[7]

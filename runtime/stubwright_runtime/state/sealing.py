@@ -62,7 +62,7 @@ class StateSealer:
             keys: The keys. The first one seals, and any key opens.
             server: The server's name.
             seconds: The lifetime of a state, in seconds.
-            purpose: The tokens' purpose; they are invalid for any other.
+            purpose: The tokens' purpose; a token is invalid for any other purpose.
 
         Raises:
             ValueError: There are no keys, or a key is too short.

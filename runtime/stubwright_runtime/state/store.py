@@ -35,9 +35,9 @@ class StateLost(Exception):
 def describe_lost_state(*, is_unknown: bool) -> str:
     """Return the message for callers while the store is unavailable."""
     if is_unknown:
-        effect, advice = "some of this may have been done", "Check what was done, and try again"
+        effect, advice = "the request may have taken effect", "Check its effects, and try again"
     else:
-        effect, advice = "nothing was done", "Try again"
+        effect, advice = "the request had no effect", "Try again"
     return f"The server's store cannot be reached; {effect}. {advice} in {RETRY_AFTER} seconds."
 
 
@@ -52,7 +52,7 @@ def find_state_lost(error: BaseException) -> StateLost | None:
 
 @contextmanager
 def mark_after_change() -> Generator[None, None, None]:
-    """Mark a `StateLost` from the block as unknown, because an earlier change was stored."""
+    """Set `is_unknown` on a `StateLost` raised in the block, because an earlier change was stored."""
     try:
         yield
     except StateLost as error:
@@ -72,7 +72,7 @@ class Record:
     """A stored record.
 
     Attributes:
-        data: Its bytes.
+        data: The stored bytes.
         version: The number of replacements; `Store.replace` compares it.
     """
 
@@ -86,7 +86,7 @@ class ClaimedRecord:
 
     Attributes:
         record: The record, whose data is empty if it cannot be decrypted.
-        is_held: Whether the record's lease is held.
+        is_held: Whether any caller still holds the record's lease.
     """
 
     record: Record
@@ -156,7 +156,7 @@ class Store(Protocol):
             room: Additional bytes that must be free in the payer's budget, for a later record.
 
         Returns:
-            True if the record was stored; False if the owner already has `most`.
+            True if the record was stored; False if the owner already has `most` records.
 
         Raises:
             BudgetExceeded: A budget has no room for the record.
@@ -173,9 +173,9 @@ class Store(Protocol):
             key: The key.
             data: The data.
             owner: The owner, whose budget the record counts against.
-            ttl: Seconds after which it expires.
+            ttl: Seconds until the record expires.
             holder: The lease's holder.
-            lease: Seconds for which the lease is held.
+            lease: Seconds until the lease expires.
 
         Returns:
             The existing record, or `None` if the new one was stored.
@@ -186,11 +186,11 @@ class Store(Protocol):
         ...
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """Return a record, or `None`. This resets `idle`."""
+        """Return a record, or `None` if it does not exist. This restarts its idle time."""
         ...
 
     async def measure(self, kind: str, key: str) -> int | None:
-        """Return a record's size, or `None`. This does not reset `idle`."""
+        """Return a record's size, or `None` if it does not exist. This does not restart its idle time."""
         ...
 
     async def replace(
@@ -204,7 +204,7 @@ class Store(Protocol):
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """Replace a record's data if `version` is current, and return whether it was. This resets `idle`.
+        """Replace a record's data if `version` is current, and return whether it was. This restarts the idle time.
 
         Args:
             kind: The record's kind.
@@ -212,7 +212,7 @@ class Store(Protocol):
             data: The new data.
             version: The current version.
             head: As in `create`.
-            payer: A tracked record's payer.
+            payer: The payer of a tracked record.
             final: Whether this is the last version, which may exceed the budget.
 
         Raises:
@@ -225,11 +225,11 @@ class Store(Protocol):
         ...
 
     async def list_owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
-        """Return an owner's records with this kind and their keys, oldest first. This does not reset `idle`."""
+        """Return an owner's records of this kind, with their keys, oldest first. This does not restart idle times."""
         ...
 
     async def list_heads(self, kind: str, owner: str) -> list[bytes]:
-        """Return the heads of an owner's records with this kind, oldest first. This does not reset `idle`."""
+        """Return the heads of an owner's records of this kind, oldest first. This does not restart idle times."""
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
@@ -240,12 +240,12 @@ class Store(Protocol):
         Args:
             nonce: A nonce from `make_nonce`.
             seconds: How long to store the nonce, in seconds.
-            payer: The nonce's payer.
+            payer: The principal whose limit the nonce counts against.
         """
         ...
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """Acquire or renew a lease for some seconds and return whether the holder now has it."""
+        """Acquire or renew a lease for `seconds`, and return whether the holder now has it."""
         ...
 
     async def release(self, name: str, holder: str) -> None:
@@ -253,7 +253,7 @@ class Store(Protocol):
         ...
 
     def renew(self, name: str, holder: str, seconds: float) -> bool:
-        """Renew a lease if the holder has it, and return whether it had it.
+        """Renew a lease if the holder still has it, and return whether the lease was renewed.
 
         This call blocks; it is for threads that renew leases while the event loop is blocked.
         """

@@ -1,4 +1,4 @@
-"""Seals with a store's keys, which may change at run time; during an outage, the last known keys are used."""
+"""Seals with a store's keys, which can change at run time; during an outage, the last known keys are used."""
 
 from __future__ import annotations
 

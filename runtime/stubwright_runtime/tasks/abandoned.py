@@ -21,8 +21,8 @@ async def manage(package: Package, store: Store, engine: TaskEngine | None, agai
 
     Args:
         package: The server's package.
-        store: The store that contains its tasks.
-        engine: The server's task engine, unless it is the default.
+        store: The store that contains the server's tasks.
+        engine: The server's task engine; `None` for the store's default.
         again: The ID of the task to rerun, or `None` to list all.
 
     Raises:
@@ -43,7 +43,7 @@ async def manage(package: Package, store: Store, engine: TaskEngine | None, agai
 
 
 async def _repeat(tasks: Tasks, name: str) -> str:
-    """Submit a new task with the same call for the same caller and return its ID."""
+    """Resubmit an abandoned task's call as a new task for the same caller and return the new ID."""
     async with tasks.task_store.claim_abandoned(name) as task:
         if task is None:
             raise LookupError(f"{clean(name)} is not the ID of an abandoned task, or the task was already rerun")
@@ -56,7 +56,7 @@ async def _repeat(tasks: Tasks, name: str) -> str:
 def _describe(task: Task) -> str:
     caller = clean(task.principal.subject or task.principal.kind)
     times = f"called {_format_time(task.created)}  abandoned {_format_time(task.updated)} after {task.deaths} deaths"
-    return f"{task.id}  {clean(task.tool)}  by {caller}  {times}  kept until {_format_time(task.created + task.ttl)}"
+    return f"{task.id}  {clean(task.tool)}  by {caller}  {times}  stored until {_format_time(task.created + task.ttl)}"
 
 
 def _format_time(seconds: float) -> str:

@@ -29,7 +29,7 @@ _MAX_CHARACTERS: Final = 500
 
 
 class TaskChannel:
-    """The channel to one task's client."""
+    """The channel from one task's handler to the client."""
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ class TaskConnection(Protocol):
 
 
 class TaskConnections:
-    """Open connections by task ID."""
+    """The connections of clients that started tasks, keyed by task ID."""
 
     def __init__(self, task_store: TaskStore) -> None:
         self._task_store = task_store
@@ -75,7 +75,7 @@ class TaskConnections:
         self._group: TaskGroup | None = None
 
     def open(self, task: Task, connection: TaskConnection) -> None:
-        """Start notifying a client of a task's changes."""
+        """Store a task's connection, and notify its client of each change."""
         if self._group is not None:
             self._connections[task.id] = connection
             # Drop arguments and answers, because the request stays in memory until the task ends.
@@ -109,7 +109,7 @@ class TaskConnections:
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None, None]:
-        """Notify clients during the block."""
+        """Notify clients of their tasks' changes during the block."""
         async with anyio.create_task_group() as group:
             self._group = group
             try:

@@ -24,13 +24,13 @@ _GONE: Final = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
 
 
 class InputRequester:
-    """Sends tasks' pending questions."""
+    """Sends tasks' pending questions to the clients that wait for their results."""
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
 
     async def ask(self, connection: TaskConnection, task: Task) -> None:
-        """Ask a task's first pending question, until it is answered here or elsewhere.
+        """Ask a task's first pending question, and return when this or another client has answered it.
 
         Raises:
             ProtocolError: The client cannot be asked.
@@ -68,7 +68,7 @@ class InputRequester:
 
 
 async def _send(connection: TaskConnection, task: Task, question: Question) -> Mapping[str, Any]:
-    """Send a question and return the client's answer; an error becomes an invalid answer, repeating the question."""
+    """Send a question and return the client's answer; for an error, an invalid answer, which repeats the question."""
     params = {**question.request.get("params", {})}
     params["_meta"] = {**params.get("_meta", {}), **wire.relate(task.id)}
     try:

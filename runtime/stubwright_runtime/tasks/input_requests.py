@@ -35,7 +35,7 @@ class TaskInputRequests(InputRequests):
         return False
 
     async def name_url_question(self, elicitation: str | None = None) -> str | None:
-        """Return a URL elicitation's ID, which is the same in each run because the handler restarts."""
+        """Return a URL elicitation's ID, which is the same in each run, because each run restarts the handler."""
         if self.revision.has("stateless"):
             return None
         self._visits += 1

@@ -76,7 +76,7 @@ class Methods:
         }
 
     def wrap(self, method: str, call_next: Answer) -> Answer:
-        """Wrap a method to handle task requests and to add tasks to the server's capabilities."""
+        """Wrap a method to handle task requests, and to add tasks to the capabilities that the server reports."""
         if method.startswith("tasks/"):
             return partial(self._refuse_large_answers, partial(self._answer, call_next))
         if method == LISTENING:
@@ -129,7 +129,7 @@ class Methods:
             raise refuse_without_tasks()
 
     async def _find(self, request: Request, name: str | None = None) -> Task:
-        """Return a request's task. Errors do not reveal whether it exists."""
+        """Return a request's task. The error for another caller's task is the same as for a missing one."""
         task_id = _task_id(request) if name is None else name
         task = await self._tasks.task_store.find(task_id)
         if task is None or not self._may_see(request, task):
@@ -252,7 +252,7 @@ def _task_id(request: Request) -> str:
 
 
 def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the tasks capability to a result, if the revision supports tasks."""
+    """Add the tasks capability to a result of `initialize` or `server/discover`, if the revision supports tasks."""
     capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":
         extensions: dict[str, Any] = capabilities.get("extensions") or {}

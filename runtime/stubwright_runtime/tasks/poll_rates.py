@@ -18,11 +18,11 @@ class PollRates:
     """A token bucket for each principal."""
 
     def __init__(self) -> None:
-        """Create empty limits."""
+        """Start with a full bucket for each principal."""
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, principal: str) -> float:
-        """Count a request and return 0 or the seconds to wait."""
+        """Count a request and return 0, or the seconds to wait if it exceeds the limit."""
         now = time.monotonic()
         # Insert at the end so that the least recent principal comes first.
         left, since = self._left.pop(principal, (float(BURST), now))

@@ -51,31 +51,31 @@ def make_id() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One task.
+    """A task's record.
 
     Attributes:
         id: The ID that clients use.
-        owner: The task's owner.
-        tool: The tool.
+        owner: The principal, with the session if the principal is anonymous (see `find_owner`).
+        tool: The tool's wire name.
         arguments: The validated arguments, including bound ones.
         revision: The protocol revision of the call.
         transport: The transport of the call.
         call_id: The call's ID in the log and in call records.
         trace: The trace headers (W3C Trace Context).
-        client: The client program's name and version.
+        client: The client's name and version.
         principal: The caller.
         capabilities: The client's capabilities.
         created: The creation time, in seconds since 1970.
-        updated: The time of the last change.
+        updated: The time of the last change, in seconds since 1970.
         ttl: The retention in seconds from creation.
         poll: The suggested polling interval, in seconds.
         status: The task's status.
         message: A description of the status.
         is_error: Whether the task completed with an `isError` result.
         result: The key of the stored result.
-        error: The JSON-RPC error that the task failed with.
+        error: The JSON-RPC error with which the task failed.
         answers: The client's answers, keyed by question name.
-        done: The results of `ctx.once` calls, keyed by key.
+        done: The results of `ctx.once` calls, keyed by their keys.
         tries: The number of times that each question was asked.
         pending: Pending questions, keyed by their wire keys.
         used: All wire keys used so far, which are not reused.
@@ -123,7 +123,7 @@ class Task:
         return self.status in OVER
 
     def move(self, status: Status, message: str | None = None, **changes: Any) -> Task:
-        """Return the task with a new status. Questions are dropped unless it is `input_required`.
+        """Return the task with a new status. Questions are dropped unless that status is `input_required`.
 
         Raises:
             ValueError: The transition is not allowed.
@@ -178,7 +178,7 @@ class Task:
         return replace(self, arguments={}, answers={}, done={}, tries={}, capabilities=None, trace={})
 
     def dump_head(self) -> bytes:
-        """Return the fields for lists and the owner as JSON for `load`."""
+        """Return the owner and the fields that task lists contain, as JSON for `load`."""
         principal = replace(self.principal, claims={})
         return replace(self.end(), principal=principal, pending={}, used=(), error=None).dump()
 

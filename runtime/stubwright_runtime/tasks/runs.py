@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 
 
 MAX_DEATHS: Final = 3
-"""The maximum number of processes that may die while running a task, since the task might be the cause."""
+"""The maximum number of processes that can die while running a task, since the task might be the cause."""
 
 _CLAIM_TIMEOUT: Final = 10.0
 """Seconds to keep retrying to claim a task while the store is unavailable."""
 
 _RETRY_INTERVAL: Final = 0.5
-"""Seconds between attempts to store a task's end."""
+"""Seconds between attempts to store a task's final state."""
 
 _MESSAGE_INTERVAL: Final = 1.0
 """The minimum time between saves of a task's message, in seconds."""
@@ -69,13 +69,10 @@ class _Attempt:
     """One run of a task.
 
     Attributes:
-        task: The task.
-        lease: Its lease.
-        call_state: The call record.
-        scope: The scope to cancel with the task.
+        scope: The cancel scope that is cancelled with the task.
         message_saved_at: The time when a message was last saved.
         pending_message: A message to save later.
-        is_ending: Whether the task's end is being saved.
+        is_ending: Whether the task's final state is being saved.
     """
 
     task: Task
@@ -168,7 +165,7 @@ class Runs:
         return True
 
     async def _claim(self, name: str, holder: str) -> Task | None:
-        """Claim a task or fail it if the store has no room for the new record.
+        """Claim a task, or fail the task if the store has no room for the new record.
 
         Retry during an outage, because the claim may have succeeded.
         """
@@ -284,7 +281,6 @@ class Runs:
         return {name: value for name, value in task.arguments.items() if name not in bound}
 
     async def _run_handler(self, attempt: _Attempt, request: Request) -> None:
-        """Run the handler and save its result."""
         task = attempt.task
         tool = self._server.package.tools[task.tool]
         request.arguments, request.size = repair_unicode(dict(task.arguments))
@@ -393,7 +389,7 @@ class Runs:
                     lambda now: _to_failed(now, INTERNAL_ERROR, text) if _is_run_by(now, attempt) else None,
                 )
         except StateLost:
-            log().info("a task was stopped during a store outage; this counts as a death of its process")
+            log().info("a task was stopped during a store outage; it counts as a task whose process died")
 
     async def _change(self, attempt: _Attempt, make: Callable[[Task], Task | None]) -> None:
         """Save a run's end, retrying until the store is available."""
@@ -418,7 +414,7 @@ class Runs:
         except StateLost:
             attempt.pending_message = text
         except BudgetExceeded:
-            log().warning("a task's message was not stored: its caller's budget is exhausted")
+            log().warning("a task's message was not stored: the caller's storage budget is exhausted")
 
     async def _save(self, attempt: _Attempt, done: Mapping[str, Any]) -> None:
         """Save the results from `ctx.once`."""

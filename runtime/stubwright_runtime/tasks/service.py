@@ -82,7 +82,7 @@ class Tasks:
     """The tasks of one server.
 
     Attributes:
-        task_store: The store for the tasks.
+        task_store: Stores the tasks and their results.
         engine: The engine that runs the tasks.
         works: Whether this process also runs tasks.
         grace: Seconds to wait for running tasks when the server stops.
@@ -95,7 +95,7 @@ class Tasks:
 
         Raises:
             MissingExtraError: A package that the shared store's engine requires is not installed.
-            StoreConfigurationError: An engine was given for a store that is not shared.
+            StoreConfigurationError: An engine was passed for a store that is not shared.
         """
         self.task_store = TaskStore(store)
         self.engine: TaskEngine = choose_engine(store, engine)
@@ -110,7 +110,7 @@ class Tasks:
         self._server: ServerContext
 
     def serve(self, server: ServerContext, compile_run: Callable[[str], Handle]) -> None:
-        """Set the server, and a function that returns the handler for a tool's runs by name."""
+        """Set the server, and the function that returns the handler for a tool's runs, given the tool's name."""
         self._server = server
         self._runs = Runs(
             self._store, self.task_store, self._connections, self._turns, server, compile_run, self._recorder
@@ -131,12 +131,12 @@ class Tasks:
                 self.stop()
 
     def stop(self) -> None:
-        """Stop starting tasks; running ones continue."""
+        """Stop starting tasks. Running tasks continue."""
         self._turns.close()
         self.engine.stop()
 
     async def answer(self, task: Task, responses: Mapping[str, Any]) -> None:
-        """Store answers to a task's questions, and continue the task after the last one. Other answers are ignored.
+        """Store answers to a task's questions, ignoring other answers, and continue the task after the last one.
 
         Raises:
             StateLost: The answers may not have been stored.
@@ -185,7 +185,9 @@ class Tasks:
         if support == "forbidden":
             if asked is not None:
                 record_status("invalid", "task_support")
-                raise ProtocolError(METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without")
+                raise ProtocolError(
+                    METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without `task`"
+                )
             return None
         if not (declares_tasks(find_connection(request)) if is_stateless else asked is not None):
             if support == "required":
@@ -262,7 +264,7 @@ def refuse_without_tasks() -> ProtocolError:
     """Return the error for a 2026-07-28 client without task support (the extension, "Capability Negotiation")."""
     return ProtocolError(
         MISSING_REQUIRED_CLIENT_CAPABILITY,
-        f"This requires a client with the extension {wire.EXTENSION!r}",
+        f"This request requires a client that supports the extension {wire.EXTENSION!r}",
         {"requiredCapabilities": {"extensions": {wire.EXTENSION: {}}}},
     )
 

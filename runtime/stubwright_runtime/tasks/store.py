@@ -52,7 +52,7 @@ class TaskStore:
         payer = task.principal.key
         slot, store = json.dumps([payer, task.tool]), self._store  # shared by all of the caller's sessions
         data, head = task.dump(), task.dump_head()
-        # Reserve room for the task, too, because the error must not count a slot without its task.
+        # Reserve room for the task, too. Otherwise the error's used bytes would include a slot without a task.
         room = count_bytes(task.id, data, head)
         if not await store.create(_SLOT, task.id, b"", owner=slot, ttl=task.ttl, most=most, payer=payer, room=room):
             return False
@@ -71,12 +71,12 @@ class TaskStore:
         await self._store.delete(_SLOT, task.id)
 
     async def find(self, name: str) -> Task | None:
-        """Return the task with this ID. Raises StateLost."""
+        """Return the task with this ID, or `None`. Raises StateLost."""
         record = await self._store.get(_TASK, name)
         return None if record is None else Task.load(record.data)
 
     async def list_owned(self, owner: str) -> list[Task]:
-        """Return an owner's task heads, oldest first. Raises StateLost."""
+        """Return an owner's tasks, oldest first, with only the fields in `dump_head`. Raises StateLost."""
         tasks = [Task.load(head) for head in await self._store.list_heads(_TASK, owner)]
         return sorted(tasks, key=lambda task: (task.created, task.id))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def make_trace_headers() -> dict[str, str]:
-    """Return the current trace's headers (W3C Trace Context), or without telemetry, the caller's, if recorded."""
+    """Return the current trace's headers (W3C Trace Context); without telemetry, the caller's headers, if recorded."""
     trace: dict[str, str] = {}
     if is_observed():
         from opentelemetry.propagate import inject

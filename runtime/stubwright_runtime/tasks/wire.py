@@ -28,7 +28,7 @@ def relate(task: str) -> dict[str, Any]:
 
 
 def to_handshake_task(task: Task) -> dict[str, Any]:
-    """Convert a task (MCP 2025-11-25, schema, `Task`)."""
+    """Convert a task to its format in MCP 2025-11-25 (schema, `Task`)."""
     return {
         **_common_fields(task, "failed" if task.is_error else task.status),
         "ttl": _to_milliseconds(task.ttl),
@@ -37,7 +37,7 @@ def to_handshake_task(task: Task) -> dict[str, Any]:
 
 
 def to_task(task: Task) -> dict[str, Any]:
-    """Convert a task (the extension, `Task`)."""
+    """Convert a task to the extension's `Task`."""
     return {
         **_common_fields(task, task.status),
         "ttlMs": _to_milliseconds(task.ttl),
@@ -46,7 +46,7 @@ def to_task(task: Task) -> dict[str, Any]:
 
 
 def to_detailed_task(task: Task, result: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Convert a task with its result, error or questions (the extension, `DetailedTask`)."""
+    """Convert a task, with its result, error or questions, to the extension's `DetailedTask`."""
     fields = to_task(task)
     if task.status == "completed":
         fields["result"] = {"resultType": "complete", **(result or {})}

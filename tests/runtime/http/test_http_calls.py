@@ -558,7 +558,7 @@ def test_redirects_are_followed_only_to_the_same_host(tmp_path: Path, monkeypatc
             assert there.refused("post") == (
                 "The API returned 307 Temporary Redirect for a POST request, which is not resent to /v1/here."
             )
-            assert there.refused("circle") == "The API redirects too often."
+            assert there.refused("circle") == "The API redirected too many times."
             target[0] = other.url + "/x?token=hidden"
             assert there.refused("get") == "The API's redirect to another host, 127.0.0.1, was not followed."
         assert other.asked == []

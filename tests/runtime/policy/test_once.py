@@ -445,7 +445,7 @@ async def test_nothing_runs_while_the_store_cannot_be_reached(package: ModuleTyp
     async with in_memory(package.build_server(handlers, state="redis://127.0.0.1:1/0"), STATELESS, {}) as wire:
         refused = await call(wire, order_id="A1")
         await call(wire, "plain", order_id="B1")
-    assert text(refused) == "The server's store cannot be reached; nothing was done. Try again in 5 seconds."
+    assert text(refused) == "The server's store cannot be reached; the request had no effect. Try again in 5 seconds."
     assert handlers.effects == ["B1"]
 
 
@@ -498,7 +498,7 @@ async def test_a_claim_whose_answer_is_lost_does_not_block_its_key(
             patch.setattr(server.core.store, "claim", lose_answer)
             refused = await call(wire, order_id="A1")
         results = [await call(wire, order_id="A1") for _ in range(2)]
-    assert text(refused) == "The server's store cannot be reached; nothing was done. Try again in 5 seconds."
+    assert text(refused) == "The server's store cannot be reached; the request had no effect. Try again in 5 seconds."
     assert [text(result) for result in results] == ["receipt 1"] * 2
     assert handlers.effects == ["A1"]
 

@@ -427,7 +427,7 @@ async def test_a_server_without_its_state_says_so_and_goes_on_when_it_is_back(
     package: ModuleType, tmp_path: Path
 ) -> None:
     lost = "The server's store cannot be reached; "
-    nothing, unknown = "nothing was done. Try again in 5 seconds.", "some of this may have been done. Check "
+    nothing, unknown = "the request had no effect. Try again in 5 seconds.", "the request may have taken effect. Check "
     records: list[Any] = []
     with redis_server.run_redis(tmp_path) as redis:
         server = package.build_server(Shop(package), state=redis.url, audit=records.append)

@@ -16,8 +16,8 @@ from stubwright_runtime.state.budget import BudgetExceeded, Whose
             0.2,
             "Try again in 1 second, when some of it expires, or end a handle or cancel a task that you no longer need.",
         ),
-        ("server", None, "share the rest. Try again later."),
-        ("server", 61, "share the rest. Try again in 61 seconds, when some of it expires."),
+        ("server", None, "no caller can use more than remains free. Try again later."),
+        ("server", 61, "no caller can use more than remains free. Try again in 61 seconds, when some of it expires."),
     ],
 )
 def test_they_say_what_to_do(whose: Whose, seconds: float | None, end: str) -> None:

@@ -90,8 +90,11 @@ def test_credentials_are_used_and_not_shown(url: str, shown: str, name: str | No
             "rediss://host?ssl_cafile=/etc/ca.pem",
             r"has ssl_cafile; the allowed options are prefix, .*; with TLS .*ssl_ca_certs",
         ),
-        ("redis://host?ssl_cert_reqs=none", "has ssl_cert_reqs, but no TLS; write rediss:// instead of redis://"),
-        ("unix:///x?ssl_ca_certs=/x", "has ssl_ca_certs, but no TLS"),
+        (
+            "redis://host?ssl_cert_reqs=none",
+            "has ssl_cert_reqs, which requires TLS; write rediss:// instead of redis://",
+        ),
+        ("unix:///x?ssl_ca_certs=/x", "has ssl_ca_certs, which requires TLS"),
         ("rediss://host?ssl_cert_reqs=some", "is invalid"),
         ("rediss://host?ssl_min_version=9", "is invalid"),
         ("rediss://host?ssl_ca_certs=/nowhere/ca.pem", "is invalid: .*No such file"),

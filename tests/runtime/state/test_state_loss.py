@@ -21,10 +21,10 @@ pytestmark = pytest.mark.anyio
 NOWHERE = "redis://127.0.0.1:1/0"
 """An unreachable store."""
 
-NOTHING_DONE = "The server's store cannot be reached; nothing was done. Try again in 5 seconds."
+NOTHING_DONE = "The server's store cannot be reached; the request had no effect. Try again in 5 seconds."
 UNKNOWN = (
-    "The server's store cannot be reached; some of this may have been done. "
-    "Check what was done, and try again in 5 seconds."
+    "The server's store cannot be reached; the request may have taken effect. "
+    "Check its effects, and try again in 5 seconds."
 )
 
 LIMITED = tool("limited", stubwright={"policy": {"rateLimit": "1/minute"}})

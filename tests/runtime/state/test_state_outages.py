@@ -32,10 +32,10 @@ from tasked import first
 
 pytestmark = pytest.mark.anyio
 
-NOTHING = "The server's store cannot be reached; nothing was done. Try again in 5 seconds."
+NOTHING = "The server's store cannot be reached; the request had no effect. Try again in 5 seconds."
 UNKNOWN = (
-    "The server's store cannot be reached; some of this may have been done. "
-    "Check what was done, and try again in 5 seconds."
+    "The server's store cannot be reached; the request may have taken effect. "
+    "Check its effects, and try again in 5 seconds."
 )
 TOLD = {NOTHING, UNKNOWN}
 

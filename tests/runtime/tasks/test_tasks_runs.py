@@ -585,7 +585,7 @@ async def test_while_the_store_is_lost_it_is_said(package: ModuleType) -> None:
         name = await made(wire, "work")
         await wire.until(name, "completed")
         store.is_lost = True
-        text = "The server's store cannot be reached; nothing was done. Try again in 5 seconds."
+        text = "The server's store cannot be reached; the request had no effect. Try again in 5 seconds."
         lost = {"code": -32603, "message": text}
         for method in ("tasks/get", "tasks/cancel", "tasks/update"):
             assert await wire(method, taskId=name, inputResponses={}) == {"error": lost}

@@ -76,7 +76,6 @@ class _Stream:
         self._cursor, self._next_look = b"0-0", 0.0
 
     async def add(self, task: str) -> None:
-        """Enqueue an ID."""
         await self._redis.xadd(self._key, {b"data": task.encode()})
 
     async def receive(self) -> list[tuple[bytes, str]]:
@@ -213,7 +212,7 @@ class StreamEngine:
             await asyncio.gather(*running, return_exceptions=True)
 
     async def _before_stop(self, step: Coroutine[Any, Any, _T]) -> _T | None:
-        """Return a step's result, or `None` if `stop` is called first. An ID in transit is reclaimed later."""
+        """Return a step's result, or `None` if `stop` is called first. An ID read at that moment is reclaimed later."""
         done = asyncio.create_task(step)
         both = (done, asyncio.create_task(self._stop.wait()))
         try:
@@ -237,7 +236,7 @@ class StreamEngine:
         return taken
 
     async def _work(self, work: TaskWork, place: bytes, task: str) -> None:
-        """Run one task; if it does not finish, it is redelivered."""
+        """Run one task. If it does not finish, its ID is redelivered."""
         try:
             if await work(task):
                 await self._stream.remove(place)

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def choose_engine(store: Store, engine: TaskEngine | None = None) -> TaskEngine:
-    """Return the given engine, or the store's default.
+    """Return `engine`, or the store's default if it is `None`.
 
     Raises:
         MissingExtraError: A required package is not installed.
-        StoreConfigurationError: An engine was given for a store that is not shared.
+        StoreConfigurationError: An engine was passed for a store that is not shared.
     """
     if engine is not None:
         if not store.is_shared:

@@ -25,11 +25,11 @@ class Turns:
         self._is_open = True
 
     def open(self) -> None:
-        """Start tasks, even after `close`."""
+        """Allow tasks to start, also after `close`."""
         self._is_open = True
 
     def close(self) -> None:
-        """Stop starting tasks; running ones continue."""
+        """Stop starting tasks. Running tasks continue."""
         self._is_open = False
         for callers in self._waiting.values():
             for waiting in callers.values():
@@ -39,7 +39,7 @@ class Turns:
         self._waiting.clear()
 
     async def acquire(self, tool: str, caller: str, places: float) -> bool:
-        """Wait for a task's slot, which it keeps until `release`.
+        """Wait for a slot for one task; `release` frees the slot.
 
         Args:
             tool: The tool's name.
