@@ -189,7 +189,7 @@ async def test_its_client_has_those_methods_alone(package: ModuleType, folder: P
             assert (await client.search_code(text="x"))[0].text == "found"
             assert [listed.name for listed in (await client.raw.list_tools()).tools] == TRIAGE
             assert [each["name"] for each in client.tools_for("anthropic")] == TRIAGE
-            with pytest.raises(ValueError, match="there is no function 'close_issue'"):
+            with pytest.raises(ValueError, match="unknown function 'close_issue'"):
                 await client.call_for("anthropic", "close_issue", {})
         async with package.SampleClient.connect(url, toolset="triage") as client:
             assert [listed.name for listed in (await client.raw.list_tools()).tools] == TRIAGE

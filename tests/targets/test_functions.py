@@ -67,7 +67,7 @@ async def test_a_model_s_calls_reach_the_tools(package: ModuleType) -> None:
 
 async def test_what_is_wrong_is_said(package: ModuleType) -> None:
     async with package.SampleClient.connect(package.build_server(Handlers())) as sample:
-        with pytest.raises(ProjectionError, match=r"there is no function .count\.words."):
+        with pytest.raises(ProjectionError, match=r"unknown function .count\.words."):
             await sample.call_for("openai-strict", "count.words", {})
         with pytest.raises(ProjectionError, match="the arguments of label are not JSON"):
             await sample.call_for("openai-strict", "label", "{")

@@ -1,7 +1,7 @@
 """Calls HTTP APIs for tools that the manifest binds to requests.
 
-Time and size are limited, only idempotent requests are retried, and redirects are followed only within the API's
-origin, so credentials never reach other hosts.
+A call's time and size are limited, and only idempotent requests are retried. Redirects are followed only within the
+API's origin, so that credentials never reach other hosts.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         return calls[name] if name in calls else getattr(self.__dict__["_handlers"], name)
 
     def accepts_invalid(self, tool: Tool) -> bool:
-        """Return whether a tool accepts invalid arguments; handwritten methods require models."""
+        """Return whether a tool's method accepts invalid arguments. A handwritten method requires a model."""
         return tool.accepts_invalid and tool.method in self._calls
 
     @property
@@ -147,7 +147,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
 
     @cached_property
     def _apis(self) -> Mapping[str, Mapping[str, Any]]:
-        """The manifest's APIs, resolved with the environment at server startup."""
+        """The manifest's APIs, with base URLs from the environment at server startup."""
         declared: Mapping[str, Any] = self._package.manifest.get("apis") or {}
         return {name: _fill_variables(settings) for name, settings in declared.items()}
 

@@ -116,7 +116,7 @@ class _RequestBuilder:
 
 
 class Binding:
-    """A tool's `http` and its API."""
+    """A tool's `http`, and the API that the tool calls."""
 
     def __init__(self, http: Mapping[str, Any], api: Api, schema: Mapping[str, Any]) -> None:
         """Parse a tool's `http` once for all its requests.

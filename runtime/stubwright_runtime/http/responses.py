@@ -105,7 +105,6 @@ def _forms(secrets: Sequence[str]) -> list[str]:
 
 
 def _redact(value: Any, forms: Sequence[str]) -> Any:
-    """Redact the `forms` in JSON values and keys."""
     if isinstance(value, str):
         for form in forms:
             value = value.replace(form, REDACTED)

@@ -15,7 +15,7 @@ _PART: Final = re.compile(r"(?!\.\.?$)[A-Za-z0-9._~-]+")
 
 
 def is_part(value: str) -> bool:
-    """Return whether a value is valid: only unreserved characters (RFC 3986, 2.3), and neither `.` nor `..`."""
+    """Return whether a variable's value has only unreserved characters (RFC 3986, 2.3) and is neither `.` nor `..`."""
     return bool(_PART.fullmatch(value))
 
 

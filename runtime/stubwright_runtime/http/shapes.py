@@ -18,7 +18,7 @@ _LONGEST: Final = 40  # maximum digits for a number in a header
 
 
 class PageShape(Protocol):
-    """Where a page's items and next cursor are in a response."""
+    """The locations of a page's items and of the next cursor in a response."""
 
     @property
     def where(self) -> str:
@@ -30,7 +30,7 @@ class PageShape(Protocol):
         ...
 
     def find_cursor(self, answer: Answer, body: Any) -> str | None:
-        """Return the next page's cursor."""
+        """Return the next page's cursor, or `None` if this is the last page."""
         ...
 
 
@@ -68,7 +68,6 @@ class Shape:
 
 
 def _walk(tree: Tree, pointer: str) -> Tree:
-    """Return the tree below a pointer."""
     here: Tree | None = tree
     for step in parse_steps(pointer):
         here = None if here is None or step is None else select_below(here, step)

@@ -18,7 +18,7 @@ RESERVED: Final = ":/?@!$'()*,;"
 
 
 def encode(text: str, charset: str = "utf-8") -> str:
-    """Percent-encode all except unreserved characters (RFC 3986, 2.3)."""
+    """Percent-encode all characters except unreserved ones (RFC 3986, 2.3)."""
     return quote(text, safe="", encoding=charset, errors="replace")
 
 
@@ -28,7 +28,7 @@ _NO_COOKIE: Final = re.compile(r"[^\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]")
 
 
 def encode_but_reserved(text: str, charset: str = "utf-8") -> str:
-    """Percent-encode all except characters allowed in a query and existing triplets (RFC 6570, 3.2.3)."""
+    """Percent-encode all characters except those allowed in a query and existing triplets (RFC 6570, 3.2.3)."""
     parts = _TRIPLE.split(text)
     return "".join(
         part if index % 2 else quote(part, safe=RESERVED, encoding=charset, errors="replace")

@@ -46,9 +46,8 @@ class BudgetExceeded(ToolError):
             )
         else:
             text = (
-                f"This server's storage is nearly full: all callers together use {format_bytes(used)} of"
-                f" {format_bytes(limit)}, and no caller can use more than remains free."
-                f" {when_to_retry or 'Try again later'}."
+                f"This server's storage is nearly full: all callers use {format_bytes(used)} of {format_bytes(limit)},"
+                f" and no caller can use more than remains free. {when_to_retry or 'Try again later'}."
             )
         super().__init__(text)
 
@@ -74,7 +73,7 @@ class Budget:
         return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
-        """Return whose budget has no room for `more` bytes, given `own` and `total` used bytes, or `None`."""
+        """Return the owner of the budget that has no room for `more` bytes, or `None`; `own` and `total` are used."""
         if own + more > self.each:
             return "caller"
         return "server" if own + more > self.all - total - more else None

@@ -141,7 +141,7 @@ def _parse_keys(text: str) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """What a record's ciphertext is bound to: its name, version and index, and whether the version is final."""
+    """The data that a ciphertext is bound to: a record's name, version and index, and whether that version is final."""
 
     name: str
     version: int
@@ -593,7 +593,7 @@ class RedisStore:
     async def _enrol(
         self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, index: RecordIndex
     ) -> Any:
-        """Replace an index in a script, and return the script's result, or `None` if the old index has changed."""
+        """Run a script that replaces an index; return its result, or `None` if another process changed the index."""
         index.number += 1
         channel = f"{self.prefix}:topic:{_NUMBERS}"
         note = await self._encrypt(json.dumps([name, index.number, index.end]).encode(), channel)

@@ -1,4 +1,4 @@
-"""The protocol for stores with a server's state: `memory://` in one process, or `redis://` shared by several."""
+"""The protocol for stores of a server's state: `memory://` in one process, or `redis://` shared by several."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ Listener: TypeAlias = Callable[[bytes | None], Awaitable[None]]
 
 
 class Store(Protocol):
-    """A store for records, by kind and key.
+    """A store for records, each identified by its kind and key.
 
     All methods except `listen` and `run` raise `StateLost`. Durations are in seconds, by the store's clock.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StoreSealing:
-    """Seals for one purpose with a store's keys."""
+    """Seals state for one purpose with a store's keys."""
 
     def __init__(self, store: Store, server: str, seconds: float, purpose: str) -> None:
         """Create a sealer for one server and purpose; `seconds` is the lifetime of its tokens."""

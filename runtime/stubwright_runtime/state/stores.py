@@ -1,4 +1,4 @@
-"""Creates stores by URL; Redis is imported on demand."""
+"""Creates the store for a URL; the Redis library is imported on demand."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class TaskChannel:
         return self._task.client
 
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Store the task's message and notify its clients."""
+        """Store progress as the task's message, and notify the task's clients."""
         await self._save_message(_describe_progress(done, total, message))
         await self._connections.send_progress(self._task.id, done, total, message)
 

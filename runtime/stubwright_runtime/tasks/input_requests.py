@@ -22,7 +22,7 @@ class TaskInputRequests(InputRequests):
         request: Request,
         save: Callable[[Mapping[str, Any]], Awaitable[None]],
     ) -> None:
-        """Restore a task's state; `save` stores the values from `ctx.once`."""
+        """Restore the answers and `ctx.once` values from earlier runs; `save` stores new `ctx.once` values."""
         state = {"answers": task.answers, "done": task.done, "tries": task.tries, "asked": ()}
         super().__init__(request, state)
         self._task = task

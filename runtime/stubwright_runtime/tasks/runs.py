@@ -392,7 +392,7 @@ class Runs:
             log().info("a task was stopped during a store outage; it counts as a task whose process died")
 
     async def _change(self, attempt: _Attempt, make: Callable[[Task], Task | None]) -> None:
-        """Save a run's end, retrying until the store is available."""
+        """Save a change that ends a run, retrying until the store is available."""
         while True:
             try:
                 await self._task_store.change(attempt.task.id, make)

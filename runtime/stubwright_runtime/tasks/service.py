@@ -62,8 +62,6 @@ _MIN_TTL: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class _TaskSettings:
-    """Settings for a tool's tasks, from the manifest's `task`."""
-
     ttl: float
     poll: float
     most: int
@@ -185,9 +183,7 @@ class Tasks:
         if support == "forbidden":
             if asked is not None:
                 record_status("invalid", "task_support")
-                raise ProtocolError(
-                    METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; call it without `task`"
-                )
+                raise ProtocolError(METHOD_NOT_FOUND, f"{clean(tool.name)} does not run as a task; omit `task`")
             return None
         if not (declares_tasks(find_connection(request)) if is_stateless else asked is not None):
             if support == "required":

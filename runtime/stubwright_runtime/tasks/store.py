@@ -152,7 +152,7 @@ class TaskStore:
     async def complete(
         self, task: Task, result: Mapping[str, Any], make: Callable[[Task, str], Task | None]
     ) -> Task | None:
-        """Store a result and change its task.
+        """Store a task's result, and change the task.
 
         Args:
             task: The task.

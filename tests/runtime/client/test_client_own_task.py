@@ -322,7 +322,7 @@ async def test_what_the_block_raises_itself_is_kept_when_the_connection_has_fail
     for connection in (leave_failed(KeyError("gone"), own), leave(connect(_Ending(leaving=KeyError("gone"))), own)):
         own.__notes__ = []
         assert await connection is own
-        assert own.__notes__ == ["The connection failed, too: KeyError: 'gone'"]
+        assert own.__notes__ == ["The connection also failed: KeyError: 'gone'"]
 
 
 @pytest.mark.asyncio

@@ -279,7 +279,8 @@ async def test_a_handshake_that_fails_is_an_error_of_all_that_wait_for_it(way: s
             errors = await asyncio.gather(*(client.ping() for _ in range(3)), return_exceptions=True)
             for error in errors:
                 assert isinstance(error, SessionLost)
-                assert error.why == f"no longer recognizes the client's session, and a new one failed: {why}"
+                lost = "no longer recognizes the client's session, and a new session could not be started"
+                assert error.why == f"{lost}: {why}"
             is_terminal = True
             assert await client.ping() == []  # the next call tries again
         assert "tools/call" in methods

@@ -1,1 +1,1 @@
-"""Adapters that expose a client's tools to agent frameworks, one module per framework."""
+"""Adapters that pass a client's tools to agent frameworks, one module per framework."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class CallFailedError(Exception):
-    """A call failed in a way that the model should see. The message is for the model."""
+    """A call failed, and the model can correct it or report it. The message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Media:
 
     Attributes:
         data: The base64 data, as the server sent it.
-        mime_type: Its MIME type.
-        name: Its file name, if known.
+        mime_type: The MIME type.
+        name: The file name, if known.
     """
 
     data: str
@@ -49,23 +49,23 @@ class Media:
 
     @property
     def kind(self) -> str:
-        """The top-level MIME type, such as `image`."""
+        """The first part of the MIME type, such as `image`."""
         return self.mime_type.partition("/")[0]
 
     @property
     def decoded(self) -> bytes:
-        """The data as bytes."""
+        """The decoded data."""
         return base64.b64decode(self.data)
 
     @property
     def url(self) -> str:
-        """The data as a `data:` URL."""
+        """The data and its MIME type as a `data:` URL."""
         return f"data:{self.mime_type};base64,{self.data}"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """A call's result, in a form for a model.
+    """A call's result, converted for a model.
 
     Attributes:
         parts: Text and media; the first part is the JSON of `value` if the tool has an `outputSchema`.
@@ -86,11 +86,11 @@ class AgentResult:
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A client's tool, for an agent.
+    """A client's tool that an agent framework can call.
 
     Attributes:
         client: The client that calls the tool.
-        function: The tool as a function.
+        function: The tool's name, description and schema in a model API's format.
         needs_approval: Whether the framework must ask a person before each call.
     """
 
@@ -128,9 +128,9 @@ class AgentTool:
 
 
 def list_agent_tools(client: Binding, form: Form) -> list[AgentTool]:
-    """Return the client's tools in manifest order.
+    """Return the client's tools, in the manifest's order.
 
-    If the client has a `confirm`, every call uses it, and the framework does not ask again.
+    If the client has a `confirm` callback, the callback confirms every call, and the framework does not ask again.
     """
     package, has_confirm = client._package, client.__stubwright__[2].confirm is not None
     return [
@@ -140,7 +140,7 @@ def list_agent_tools(client: Binding, form: Form) -> list[AgentTool]:
 
 
 def read_response(tool: Tool, response: CallResponse[Any]) -> AgentResult:
-    """Convert a result for a model: JSON if the tool has an `outputSchema`, else the content."""
+    """Convert a response for a model: to JSON if the tool has an `outputSchema`, otherwise to text and media."""
     value = response.structured
     parts = [_read_block(block) for block in response.content]
     is_structured = tool.output_name is not None and "structured_content" in response.result.model_fields_set

@@ -29,7 +29,7 @@ _FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n((?:[^\n]*\n)*?)---[ \t]*\r?(?:
 
 
 class SkillError(Exception):
-    """A skill's file does not match its entry, so it cannot be trusted."""
+    """A skill's file does not match the skill's entry, so the file cannot be trusted."""
 
     def __init__(self, uri: str, why: str) -> None:
         super().__init__(replace_controls(f"{uri} cannot be trusted: {why}"))
@@ -84,7 +84,7 @@ async def list_skills(client: Binding) -> list[Skill]:
     """Return the entries for all skills.
 
     Raises:
-        MCPError: The request failed, the server has no skills, or its list never ends.
+        MCPError: The request failed, the server has no skills, or the list never ends.
     """
     session, _, options = client.__stubwright__
 
@@ -124,7 +124,7 @@ async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> b
     result = await session.send_rounds(ReadResourceRequest, {"uri": address}, ReadResourceResult, options)
     contents = result.contents
     if len(contents) != 1:
-        raise SkillError(address, f"the server sent {len(contents)} contents")
+        raise SkillError(address, f"the server sent {len(contents)} contents instead of one")
     (content,) = contents
     try:
         data = content.text.encode() if isinstance(content, TextResourceContents) else base64.b64decode(content.blob)
@@ -140,7 +140,6 @@ async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> b
 
 
 def _has_frontmatter(data: bytes, expected: dict[str, Any]) -> bool:
-    """Return whether a `SKILL.md` starts with this frontmatter."""
     with Extra("skills", "reading a skill"):
         import yaml
 
@@ -152,7 +151,7 @@ def _has_frontmatter(data: bytes, expected: dict[str, Any]) -> bool:
 
 
 def _is_equal(node: Any, value: object) -> bool:
-    """Return whether a YAML node equals a JSON value. YAML versions type unquoted scalars differently."""
+    """Return whether a YAML node equals a JSON value in any YAML version; they type unquoted scalars differently."""
     if node is None:
         return False
     if isinstance(value, dict):

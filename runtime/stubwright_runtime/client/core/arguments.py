@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from ...package import Tool
 
 _DIGITS: Final = 4300
-"""The longest integer that Python formats by default. Longer ones break an SDK connection over HTTP."""
+"""The maximum number of digits that Python formats by default. Longer integers break an SDK connection over HTTP."""
 
 _BITS: Final = 14_000  # integers with fewer bits have fewer digits
 
 
 def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, object] | None) -> Mapping[str, object]:
-    """Merge a call's arguments with additional arguments that have no method parameter.
+    """Merge a call's arguments with additional arguments for which the method has no parameter.
 
     Args:
         tool: The tool.
         given: The method's arguments, keyed by wire name; omitted ones are `OMIT`.
-        extra: Additional arguments.
+        extra: The additional arguments, keyed by wire name.
 
     Raises:
         TypeError: An additional argument's name is a method parameter, or not a string.

@@ -132,8 +132,9 @@ class Binding:
             on_progress: Called on progress with the amount done, the total, and a message. May be `async`.
             on_log: Called for each log message from the server with the level, the logger's name or `None`, and the
                 unmodified data. May be `async`; its exceptions are logged.
-            log_level: The lowest level for these messages (MCP 2026-07-28, server/utilities/logging). On older
-                revisions, it is set once on servers that declare `logging`; messages below it are dropped.
+            log_level: The lowest level of messages for `on_log` (MCP 2026-07-28, server/utilities/logging). In older
+                revisions, the client sets the level once, on servers that declare `logging`, and drops messages below
+                it.
             on_question: Called with a `Question` for a person. Returns the form's values as a mapping or a model, or
                 `Accepted()`, `Declined()` or `Cancelled()`. Missing values get the defaults from the question's schema.
                 May be `async`. Without it, the client does not declare elicitation.
@@ -144,11 +145,11 @@ class Binding:
                 them. Without it, servers get no roots.
             headers: HTTP headers for every request; only for a URL.
             toolset: The server's toolset to use; only for a URL or a generated server's command. A toolset client gets
-                the tools that are in both.
+                the tools that are in both toolsets.
             auth: Authorizes every request. The SDK's `OAuthClientProvider`, for example, gets tokens when the server
-                requires a token or additional scopes; this time counts toward `timeout`. Only for a URL.
-            env: Environment variables for the command, in addition to the few it always inherits (`PATH`, `HOME` and
-                the like); pass `os.environ` to pass all.
+                requires a token or additional scopes; authorization counts toward `timeout`. Only for a URL.
+            env: Environment variables for the command, in addition to the few that it always inherits (`PATH`, `HOME`
+                and similar). Pass `os.environ` to pass all.
             cwd: The command's working directory.
             drift: What to do if titles, descriptions, schemas or annotations of the server's tools differ from the
                 compiled ones, or if tools were added or removed. On entry, `warn` issues a `DriftWarning` and `error`
@@ -289,7 +290,7 @@ class Binding:
 
     @property
     def raw(self) -> UntypedClient:
-        """The untyped client, for requests that have no method here. Its requests are neither checked nor confirmed."""
+        """The untyped client, for requests without a typed method. Its calls are neither validated nor confirmed."""
         return self._session.client
 
     @property
@@ -315,7 +316,7 @@ class Binding:
 
 
 def _keep_failures(target: Target) -> Failures:
-    """Make a server retain its handlers' exceptions. Raises ValueError for other targets."""
+    """Make a server object store its handlers' exceptions. Raises ValueError for any other target."""
     failures: Failures | None = getattr(target, "failures", None)
     if failures is None:
         raise ValueError("raise_errors requires a server object created by build_server")

@@ -37,7 +37,7 @@ def call_model(
     extra: Mapping[str, object] | None,
     output: type[_Output],
 ) -> Awaitable[tuple[_Output, CallToolResult]]:
-    """Call a tool that has an `outputSchema`, and return the result's model and the result.
+    """Call a tool that has an `outputSchema`, and return the output as a model, with the MCP result.
 
     Raises:
         ToolFailed: The tool returned `isError`.
@@ -54,8 +54,10 @@ def call_content(
     arguments: Mapping[str, object],
     extra: Mapping[str, object] | None,
 ) -> Awaitable[tuple[ToolContent, CallToolResult]]:
-    """Call a tool that has no `outputSchema`, and return its content and the result. Raises the same exceptions as
-    `call_model`."""
+    """Call a tool that has no `outputSchema`, and return the content and the MCP result.
+
+    Raises the same exceptions as `call_model`.
+    """
     read = partial(ToolContent, tool.name)
     return _perform(session, options, tool, with_extra(tool, arguments, extra), read)
 
@@ -101,7 +103,7 @@ async def _call(
         from ..rpc.retries import accepts_key
 
         if not accepts_key(tool):
-            raise ValueError(f"{tool.name} does not accept an idempotency key: it lacks `once: {{key: request}}`")
+            raise ValueError(f"{tool.name} does not accept an idempotency key without `once: {{key: request}}`")
     if options.confirm is not None:
         await confirm_call(tool, arguments, options)
     call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call
@@ -120,7 +122,7 @@ def read_result(
 
     Raises:
         ToolFailed: The result has `isError`.
-        InvalidResult: Its content is invalid, or `read` rejects it.
+        InvalidResult: The content is invalid, or `read` rejects the result.
     """
     if result.is_error:
         raise ToolFailed(result)

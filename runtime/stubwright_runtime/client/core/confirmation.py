@@ -30,7 +30,7 @@ async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Option
 
 
 def is_dangerous(tool: Tool) -> bool:
-    """Return whether the manifest requires confirmation for each call."""
+    """Return whether the manifest requires confirmation for each call to a tool."""
     return requires_confirmation(tool.policy, tool.definition.get("annotations"), tool.package.manifest.get("client"))
 
 

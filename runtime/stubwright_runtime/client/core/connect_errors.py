@@ -1,15 +1,11 @@
 """Exceptions for an unreachable server.
 
-    MCPError
-    └── ConnectError      the server cannot be reached, or a proxy responds in its place
-        ├── Unauthorized  the server requires a valid token (401)
-        ├── Forbidden     the caller lacks permission (403)
-        ├── NotFound      the path does not exist (404, 410)
-        ├── NotMCP        the server does not speak MCP
-        ├── SessionLost   the session expired, and a new one failed (404)
-        ├── Unreachable   no response, or a gateway responds for the server (5xx, 408, 429)
-        ├── ServerNotFound  the command cannot be started
-        └── ServerExited  the command exited
+    MCPError └── ConnectError      the server cannot be reached, or a proxy responds in its place
+        ├── Unauthorized  the server requires a valid token (401) ├── Forbidden     the caller lacks permission (403)
+        ├── NotFound      the path does not exist (404, 410) ├── NotMCP        the server does not speak MCP ├──
+        SessionLost   the session expired (404), and starting a new one failed ├── Unreachable   no response, or a
+        gateway responds for the server (5xx, 408, 429) ├── ServerNotFound  the command cannot be started └──
+        ServerExited  the command exited
 
 Connecting and any later request can raise them.
 """
@@ -43,7 +39,7 @@ class ConnectError(MCPError):
     def __init__(
         self, target: str, why: str, *, status: int | None = None, code: int = CONNECTION_CLOSED, data: Any = None
     ) -> None:
-        """Create an error from the target and the reason."""
+        """Create an error from the target and the problem."""
         super().__init__(code, replace_controls(f"`{target}` {why}"), data)
         self.target = target
         self.why = replace_controls(why)

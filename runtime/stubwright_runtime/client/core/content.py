@@ -50,7 +50,7 @@ class ToolContent(list["ContentBlock"]):
 
     @property
     def text(self) -> str:
-        """The text blocks, joined by line breaks. Raises `InvalidResult` if there are none."""
+        """The text blocks, joined by line breaks. Raises `InvalidResult` if there are no text blocks."""
         texts = [block.text for block in self if block.type == "text"]
         if not texts:
             kinds = ", ".join(dict.fromkeys(block.type for block in self))
@@ -108,7 +108,7 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
 
 
 def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[_Model]:
-    """Check and sanitize a resource's contents or a prompt's messages.
+    """Check and sanitize a resource's contents or a prompt's messages, which errors call `name`.
 
     Raises:
         MCPError: Data is not base64, or a MIME type is invalid (`PARSE_ERROR`).
@@ -182,8 +182,6 @@ def _find_broken(part: BaseModel) -> Iterator[tuple[str, str]]:
 
 
 class _Sanitizer:
-    """Sanitizes strings and counts the changed ones."""
-
     def __init__(self) -> None:
         self.count = 0
 

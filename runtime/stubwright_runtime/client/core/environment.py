@@ -41,10 +41,10 @@ _NEEDED: Final = re.compile(
     r"\w+_(?:CONFIG|CREDENTIALS?|DSN|ENDPOINT|HOME|HOST|KEY|PASSWORD|PROFILE|PROXY|REGION|SECRET|TOKEN|UR[IL])",
     re.IGNORECASE,
 )
-"""Names for credentials and for file and server locations."""
+"""Matches the names of variables for credentials, and for locations of files and servers."""
 
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{2,}|[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
-"""A name that is unlikely to be an ordinary word."""
+"""Matches a name that is unlikely to be an ordinary word."""
 
 _MISSING_MODULE: Final = re.compile(r"\bNo module named\b")
 """Python's message for a missing module, which does not mention a variable."""
@@ -53,7 +53,7 @@ _SHOWN: Final = 5
 
 
 def select_inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that every command inherits, except shell functions, which could run code in it."""
+    """Return the variables that every command inherits, except shell functions, which could run code in the command."""
     return {
         name: value
         for name, value in environment.items()
@@ -67,8 +67,8 @@ def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *
     Args:
         ours: The names of all variables set in this process.
         passed: The names of the variables passed to the command.
-        lines: The last lines of the command's output, which can mention variables. A module that Python did not find
-            counts as `PYTHONPATH`.
+        lines: The last lines of the command's output, which can mention variables. If they report a missing Python
+            module, `PYTHONPATH` counts as mentioned.
         at_start: Whether the command exited before its first response. If so, variables that look like credentials or
             configuration count even if not mentioned.
     """

@@ -39,7 +39,7 @@ class ToolFailed(Exception):
 class InvalidResult(Exception):
     """A tool's result is invalid. The message lists the violations.
 
-    It violates the compiled `outputSchema`, or its content has data that is not base64 or an invalid MIME type.
+    The result violates the compiled `outputSchema`, or the content has an invalid MIME type or data that is not base64.
 
     Attributes:
         tool: The tool's wire name.
@@ -58,7 +58,7 @@ class InvalidResult(Exception):
 
 
 class ResultTooLarge(Exception):
-    """A tool's result exceeds `max_result_bytes`. The rest was not read.
+    """A tool's result exceeds `max_result_bytes`. The rest of the result was not read.
 
     Attributes:
         tool: The tool's wire name.
@@ -90,7 +90,7 @@ class CallRefused(Exception):
 
 
 def make_safe_to_show(error: _Error) -> _Error:
-    """Make another library's exception text safe to show on a terminal, without changing its attributes."""
+    """Make the text of another library's exception safe to show on a terminal; its attributes do not change."""
     if replace_controls(text := str(error)) != text:
         safe = _subclass_safe_to_show(type(error))
         setattr(error, "__class__", safe)  # noqa: B010 - type checkers reject the assignment
@@ -99,7 +99,7 @@ def make_safe_to_show(error: _Error) -> _Error:
 
 @contextmanager
 def clean_raised() -> Generator[None, None, None]:
-    """Make the text of SDK exceptions raised in the block safe to show."""
+    """Make the text of SDK exceptions that the block raises safe to show on a terminal."""
     try:
         yield
     except Exception as error:

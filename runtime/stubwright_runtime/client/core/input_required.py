@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.25)
-"""Seconds to wait before the next round if the server asked no question."""
+"""Seconds to wait before the next round if the server sent only a `requestState` and no question."""
 
 
 async def send_until_result(
@@ -38,7 +38,7 @@ async def send_until_result(
         send: Sends one round.
 
     Raises:
-        MCPError: No callback accepts a question, or the server kept asking.
+        MCPError: No callback accepts a question, or the server sent more rounds of questions than allowed.
         Exception: Any exception from `send` or a callback.
     """
     bound = client.input_required_max_rounds
@@ -51,11 +51,11 @@ async def send_until_result(
             if responses is None:
                 await anyio.sleep(_PAUSES[min(number, len(_PAUSES) - 1)])
             params = {**params, "inputResponses": responses, "requestState": answer.request_state}
-    raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {bound} rounds")
+    raise MCPError(code=INVALID_REQUEST, message=f"the server asked for input in more than {bound} rounds")
 
 
 async def answer_input_requests(client: UntypedClient, asked: InputRequiredResult) -> InputResponses | None:
-    """Return the callbacks' answers, keyed by question key; `None` if there are no questions.
+    """Return the callbacks' answers, keyed like the questions; `None` if there are no questions.
 
     Raises:
         MCPError: No callback accepts a question.

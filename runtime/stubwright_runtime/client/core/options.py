@@ -104,7 +104,7 @@ ProgressCallback: TypeAlias = "Callable[[float, float | None, str | None], Await
 """Called with a progress notification's progress, total and message."""
 
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None] | None]
-"""Receives the amount done, the total if known, and a message."""
+"""Receives the amount done, the total if known, and the server's message, if any."""
 
 OnLog: TypeAlias = Callable[[LogLevel, str | None, Any], Awaitable[None] | None]
 """Receives a log message's level, its logger's name or `None`, and its data as JSON."""
@@ -147,5 +147,5 @@ class Options:
             raise ValueError(f"idempotency_key must have 1 to {KEY_LENGTH} characters")
 
     def with_changes(self, **changes: Any) -> Options:
-        """Return a copy with the changes that are not `OMIT`."""
+        """Return a copy with changed options; a change to `OMIT` leaves the option unchanged."""
         return replace(self, **{name: value for name, value in changes.items() if not isinstance(value, Omit)})

@@ -47,7 +47,7 @@ class PendingRequests:
         self._loop = asyncio.get_running_loop()
 
     def close(self) -> None:
-        """Record that the connection's block was exited."""
+        """Record that the `async with` block of the connection was exited."""
         self._loop = None
 
     @property
@@ -56,7 +56,7 @@ class PendingRequests:
         return self._loop is not None
 
     def explain_close(self, error: MCPError) -> MCPError:
-        """Return the error, or a clearer one if the client was closed before the response arrived."""
+        """Return `error`, or a clearer error if the client was closed before the response arrived."""
         from mcp_types import CONNECTION_CLOSED
 
         from ..rpc.mcp_error import MCPError
@@ -78,7 +78,7 @@ class PendingRequests:
             )
 
     def check_loop(self) -> None:
-        """Check that the connection is open in the current event loop. Requests from another loop would break it.
+        """Check that the connection was opened in the current event loop; requests from another loop would break it.
 
         Raises:
             RuntimeError: The connection is closed, or was opened in another event loop.
@@ -112,7 +112,7 @@ class PendingRequests:
         return RequestTimer(self, seconds, allows_questions)
 
     def begin(self, request: RequestTimer) -> None:
-        """Add a request; raises the same exceptions as `request`."""
+        """Add a request and start its timer. Raises the same exceptions as the context manager from `request`."""
         self.check_loop()
         if self._failure is not None:
             self.check_failure()
@@ -121,7 +121,7 @@ class PendingRequests:
             request.resume_clock()
 
     def end(self, request: RequestTimer) -> None:
-        """Remove a request."""
+        """Remove a request that has ended."""
         self._requests.remove(request)
 
     def fail(self, error: Exception) -> None:
@@ -141,11 +141,11 @@ class PendingRequests:
 
     @contextmanager
     def pause_for_question(self) -> Generator[None, None, None]:
-        """Stop request timers while a callback answers the server.
+        """Stop all request timers while a callback answers the server.
 
         Raises:
-            MCPError: The callback raised. The pending request raises its exception; if several are pending, the
-                server's question may belong to any of them, and the exception is logged.
+            MCPError: The callback raised an exception. The pending request raises that exception. If several requests
+                are pending, the server's question could belong to any of them, so the exception is only logged.
         """
         from mcp_types import INTERNAL_ERROR
 
@@ -185,7 +185,7 @@ class RequestTimer:
 
     Attributes:
         allows_questions: Whether the server may ask questions during the request.
-        error: The callback's exception that ends the request.
+        error: An exception from a callback, which the request raises when it ends.
     """
 
     __slots__ = (
@@ -243,19 +243,19 @@ class RequestTimer:
             raise MCPError(code=REQUEST_TIMEOUT, message=message) from None
 
     def pause_clock(self) -> None:
-        """Stop the timer, and keep the remaining time."""
+        """Stop the timer and store the remaining time."""
         if self._handle is not None:
             self._left = self._handle.when() - asyncio.get_running_loop().time()
             self._handle.cancel()
             self._handle = None
 
     def resume_clock(self) -> None:
-        """Start the timer with the remaining time."""
+        """Start the timer with the stored remaining time."""
         if self._left is not None and self._handle is None and not self._is_expired:
             self._handle = asyncio.get_running_loop().call_later(self._left, self._expire)
 
     def stop(self) -> None:
-        """Cancel the request's task soon."""
+        """Cancel the request's task in the next event loop iteration."""
         self.pause_clock()
         self._left = 0
         self.resume_clock()

@@ -1,4 +1,4 @@
-"""Complete call responses. Calls return a failed tool's response instead of raising an error."""
+"""Complete call responses, which are also returned, instead of an exception, if the tool failed."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class CallResponse(Generic[T_co]):
     """A tool's complete response.
 
     Attributes:
-        model: The method's own result: the output model, the content if the tool has no `outputSchema`, or `None` if
-            the tool failed.
+        model: The value that the client's method returns: the output model, the content if the tool has no
+            `outputSchema`, or `None` if the tool failed.
         result: The MCP result, with sanitized content (see `sanitize`).
     """
 
@@ -60,7 +60,7 @@ class CallResponse(Generic[T_co]):
 
     @property
     def structured(self) -> Any:
-        """The `structuredContent` as JSON, even if the tool has no `outputSchema`; `None` if there is none."""
+        """The `structuredContent` as JSON, even if the tool has no `outputSchema`; `None` if absent."""
         return self.result.structured_content
 
     @property
@@ -74,7 +74,7 @@ class CallResponse(Generic[T_co]):
         return self.result.is_error
 
     def parse(self) -> T_co:
-        """Return the method's own result.
+        """Return the value that the client's method returns.
 
         Raises:
             ToolFailed: The tool returned `isError`.
@@ -93,7 +93,7 @@ class Responses:
         self._session, _, self._options = client.__stubwright__
 
     async def _call_tool(self, tool: Tool, arguments: Mapping[str, object]) -> CallResponse[Any]:
-        """Call any tool, with its arguments named as in its `inputSchema`."""
+        """Call any tool, with the argument names from its `inputSchema`."""
         output = tool.Output
         if output is None:
             return await self._respond(tool, call_content(self._session, self._options, tool, arguments, None))
@@ -140,7 +140,7 @@ class ResponseMethod(Generic[P, T]):
     def __get__(
         self, instance: Responses | None, owner: type[object]
     ) -> ResponseMethod[P, T] | Callable[P, Coroutine[Any, Any, CallResponse[T]]]:
-        """Return the method bound so that calls return a `CallResponse`; its arguments are the same."""
+        """Return the bound method, which takes the same arguments but returns a `CallResponse`."""
         if instance is None:
             return self
         method: Callable[..., Coroutine[Any, Any, Any]] = self._method
@@ -161,7 +161,7 @@ class SharedMethod(Generic[P, T]):
     def __get__(self, instance: Binding, owner: type[object]) -> Callable[P, T]: ...
 
     def __get__(self, instance: Binding | None, owner: type[object]) -> SharedMethod[P, T] | Callable[P, T]:
-        """Return the client's own method."""
+        """Return the full client's method, bound to the toolset client."""
         return self if instance is None else partial(self._method, instance)
 
 

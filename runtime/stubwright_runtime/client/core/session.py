@@ -1,7 +1,7 @@
 """Sends a typed client's requests over an open connection.
 
-It does not use `mcp.Client.call_tool`, which requests `tools/list`, validates each result against it, and fails if any
-schema in the list is invalid.
+The session does not use `mcp.Client.call_tool`, which requests `tools/list`, validates each result against it, and
+fails if any schema in the list is invalid.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Session:
     `timeout` and `max_result_bytes` apply to each server response. Each method raises:
 
     - `MCPError` if the server returned a protocol error, an invalid result (`PARSE_ERROR`) or too many bytes, or timed
-      out (`REQUEST_TIMEOUT`); if the connection failed; if the server kept asking; or if no callback accepts a
-      question.
+      out (`REQUEST_TIMEOUT`); if the connection failed; if the server sent too many rounds of questions; or if no
+      callback accepts a question.
     - exceptions from callbacks.
     """
 
@@ -85,13 +85,13 @@ class Session:
 
     @property
     def client(self) -> UntypedClient:
-        """The untyped client. Raises RuntimeError if the connection is closed."""
+        """The untyped client that sends the requests. Raises RuntimeError if the connection is closed."""
         self.in_flight.check_open()
         return self._client
 
     @cached_property
     def modern(self) -> bool:
-        """True for a stateless revision (MCP 2026-07-28 and later)."""
+        """True if the negotiated revision is stateless (MCP 2026-07-28 and later)."""
         return Revision.from_date(self.client.protocol_version).has("stateless")
 
     def call(self, tool: Tool, arguments: dict[str, Any], options: Options) -> Awaitable[CallToolResult]:
@@ -110,7 +110,7 @@ class Session:
         return self.call_with_input(tool, params, chosen, options)
 
     def _add_retries(self, tool: Tool, params: dict[str, Any], send: _Send, options: Options) -> _Send:
-        """Add an idempotency key to `params` if the tool accepts one, and return a `send` that retries."""
+        """Add an idempotency key to `params` if the tool accepts one; over HTTP, return a `send` that retries."""
         from ..rpc.retries import accepts_key, send_until_answered
 
         if not accepts_key(tool):
@@ -156,12 +156,12 @@ class Session:
         send: Callable[[dict[str, Any]], Awaitable[_Result | InputRequiredResult]],
         options: Options,
     ) -> _Result:
-        """Run all rounds of a call, sending the headers that mirror its arguments.
+        """Run all rounds of a call, with the HTTP headers that mirror its arguments.
 
         Args:
             tool: The tool.
             params: The first round's parameters.
-            send: Sends a round with this class's `send`.
+            send: Sends one round through `Session.send`.
             options: `timeout` and `max_result_bytes` apply to each response.
 
         Raises:
@@ -178,7 +178,7 @@ class Session:
 
     @contextmanager
     def bound(self, tool: Tool) -> Generator[None, None, None]:
-        """Raise `ResultTooLarge` if a response in the block is too large for a result of `tool`."""
+        """Raise `ResultTooLarge` for `tool` if the block receives a response that exceeds the limit."""
         try:
             yield
         except (MCPError, TooLargeError) as error:
@@ -186,7 +186,7 @@ class Session:
             raise
 
     def measure(self, result: BaseModel, options: Options) -> None:
-        """Raise `TooLargeError` for a large result from an SDK client, which does not limit size before parsing."""
+        """Raise `TooLargeError` for a large result from an SDK client; our own client checks the size on arrival."""
         if find_connection(self._client) is None:
             Bound(options.max_result_bytes).check(_measure_json(result))
 
@@ -196,8 +196,8 @@ class Session:
         """Fetch all pages of a list.
 
         Args:
-            fetch: A client method, such as `list_tools`. Its cache is bypassed so that all pages belong to the same
-                list.
+            fetch: A client method, such as `list_tools`. The cache of an `mcp.Client` is bypassed so that all pages
+                belong to the same list.
             options: The call options.
             most_pages: The maximum number of pages.
 
@@ -229,22 +229,22 @@ class Session:
             request: The request.
             result: The class of its result.
             options: `timeout`, `max_result_bytes` and `on_progress` apply.
-            read: Converts a ValidationError to another result type, or re-raises it.
+            read: Returns a substitute for a result that fails validation, or re-raises the error.
             allows_questions: Whether the server may ask questions during the request (MCP 2025-11-25 and earlier).
 
         If the server requires a person to visit a URL first (-32042, MCP 2025-11-25, client/elicitation), the person is
         asked and the request is resent.
 
         Raises:
-            UrlElicitationRequired: The person cannot be asked, declined, or was asked too often.
-            BaseException: The handler's exception, if failures are retained.
+            UrlElicitationRequired: The person cannot be asked, declined, or was already asked three times.
+            BaseException: The handler's exception, if the session has `failures`.
         """
         sending = self._send(request, result, options, read, allows_questions)
         return sending if self._failures is None else self._raise_failure(sending, self._failures)
 
     @staticmethod
     async def _raise_failure(sending: Awaitable[_Result], failures: Failures) -> _Result:
-        """Return a result, or raise the handler's exception that it refers to."""
+        """Return a result, or raise the handler's exception that the result or the error refers to."""
         try:
             answer: _Result | MCPError = await sending
         except MCPError as error:
@@ -311,7 +311,7 @@ class Session:
     async def _bound(
         self, options: Options, seconds: float | None, send: Callable[[], Awaitable[_T]], allows_questions: bool = True
     ) -> _T:
-        """Limit a response's time and size, and translate errors for invalid responses."""
+        """Limit a response's time and size, and convert errors for invalid responses to `MCPError`."""
         bound = Bound(options.max_result_bytes)
         token = CURRENT_BOUND.set(bound)
         try:
@@ -362,7 +362,6 @@ def _measure_json(result: BaseModel) -> int:
 
 
 def _make_progress_callback(on_progress: OnProgress | None) -> ProgressCallback | None:
-    """Return the callback as an async function."""
     if on_progress is None:
         return None
 
@@ -382,20 +381,17 @@ async def _read_invalid(answer: Awaitable[_T], read: Callable[[ValidationError],
 
 
 class _OrQuestion:
-    """A result, or an `InputRequiredResult`."""
-
     def __init__(self, result: type[BaseModel]) -> None:
         self._result = result
 
     def model_validate(self, value: Any, **options: Any) -> Any:
-        """Return the model that `resultType` selects."""
         is_question = isinstance(value, dict) and value.get("resultType") == "input_required"
         return (InputRequiredResult if is_question else self._result).model_validate(value, **options)
 
 
 @cache
 def allow_question(result: type[_Result]) -> type[_Result | InputRequiredResult]:
-    """Return a substitute for a result class that also accepts `input_required`."""
+    """Return a substitute for a result class that also parses `input_required` results."""
     either: Any = _OrQuestion(result)
     kind: type[_Result | InputRequiredResult] = either
     return kind

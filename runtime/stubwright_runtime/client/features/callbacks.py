@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 
 
 class SdkCallbacks(TypedDict, total=False):
-    """Callbacks in the form of `mcp.Client` parameters."""
+    """Callbacks, keyed by the names of `mcp.Client` parameters."""
 
     elicitation_callback: ElicitationFnT
     sampling_callback: SamplingFnT
@@ -68,7 +68,7 @@ def adapt_for_sdk(
         in_flight: The connection's pending requests; their timers pause during a callback.
         on_message: Called with the server's notifications.
         on_log: Called with the server's log messages.
-        log_level: The lowest level for these messages.
+        log_level: The lowest level of messages for `on_log`.
 
     Raises:
         TypeError: The roots are invalid.
@@ -166,7 +166,7 @@ def _make_list_roots(roots: Roots, in_flight: PendingRequests) -> ListRootsFnT:
 
 
 async def _run_callback(context: ClientRequestContext, in_flight: PendingRequests, callback: Awaitable[_T]) -> _T:
-    """Await a callback, pausing the timers of pending requests. Between rounds, no request is pending."""
+    """Await a callback, and pause the timers of pending requests in the meantime. Between rounds, none is pending."""
     if _is_between_requests(context):
         return await callback
     with in_flight.pause_for_question():
@@ -174,7 +174,7 @@ async def _run_callback(context: ClientRequestContext, in_flight: PendingRequest
 
 
 def _is_between_requests(context: ClientRequestContext) -> bool:
-    """Return whether the server asks between rounds of a call (MCP 2026-07-28 and later), not during a request."""
+    """Return whether the question came in a round's result (MCP 2026-07-28 and later), not during a request."""
     return Revision.from_date(context.session.protocol_version or "").has("stateless")
 
 

@@ -30,7 +30,7 @@ class ChangeStream:
     """An asynchronous iterator over the changes that a server announces."""
 
     def __init__(self, client: RpcClient, lists: bool, resources: Sequence[str]) -> None:
-        """Prepare a subscription to changes in the lists and in some resources."""
+        """Prepare a subscription to changes in the lists (with `lists`) and in the resources with these URIs."""
         self._client = client
         self._filter = SubscriptionFilter(
             tools_list_changed=lists or None,

@@ -21,7 +21,7 @@ def split_deprecated(method: _Method) -> tuple[_Method, str | None]:
 
 
 def report_deprecated(message: str | None) -> None:
-    """Issue a warning at the caller of the calling function; `None` means no warning."""
+    """Issue a deprecation warning that points to the caller of the calling function, unless `message` is `None`."""
     if message is not None:
         warnings.warn(message, DeprecationWarning, stacklevel=3)
 

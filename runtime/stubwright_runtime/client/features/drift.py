@@ -34,15 +34,13 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 Drift: TypeAlias = Literal["ignore", "warn", "error"]
-"""The reaction if tools differ from the compiled ones: nothing, `DriftWarning` or `DriftError`."""
+"""The reaction if tools differ from the compiled ones: none, a `DriftWarning`, or a `DriftError`."""
 
 _DETAILS: Final = 6  # maximum differences shown per field
 _LONGEST: Final = 60  # maximum length of a quoted value
 
 
 class _Page(PaginatedResult):
-    """A `tools/list` page with unparsed tools."""
-
     tools: list[dict[str, Any]]
     result_type: str = "complete"
 
@@ -61,11 +59,11 @@ class DriftError(Exception):
     """The server's tools differ from the compiled ones. The message lists one difference per line.
 
     Attributes:
-        changes: One line per changed tool.
+        changes: One line per added, changed or removed tool.
     """
 
     def __init__(self, changes: Sequence[str]) -> None:
-        """Create an error from its changes."""
+        """Create an error from one line per changed tool."""
         super().__init__(_format_message(changes))
         self.changes = tuple(changes)
 
@@ -74,11 +72,11 @@ class DriftWarning(UserWarning):
     """The server's tools differ from the compiled ones. The message lists one difference per line.
 
     Attributes:
-        changes: One line per changed tool.
+        changes: One line per added, changed or removed tool.
     """
 
     def __init__(self, changes: Sequence[str]) -> None:
-        """Create a warning from its changes."""
+        """Create a warning from one line per changed tool."""
         super().__init__(_format_message(changes))
         self.changes = tuple(changes)
 
@@ -92,7 +90,7 @@ async def report_drift(
         session: An open connection's session.
         package: The compiled package.
         toolsets: The client's toolsets; the package's other tools are ignored.
-        options: The request options.
+        options: The options for the `tools/list` requests.
         drift: Whether to warn or to raise.
 
     Raises:
@@ -142,7 +140,7 @@ async def _list_tools(session: Session, options: Options) -> Sequence[dict[str, 
 
 
 def compare(tools: Mapping[str, Tool], live: Sequence[Mapping[str, Any]], revision: str) -> Iterator[str]:
-    """Yield a line per changed tool: compiled tools in order, then new ones.
+    """Yield a line per changed or removed tool, in the manifest's order, then a line per new tool.
 
     Args:
         tools: The compiled tools.

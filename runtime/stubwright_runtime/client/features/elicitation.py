@@ -45,7 +45,7 @@ def _get_form_validator() -> Validator:
 
 
 def find_fault(schema: Mapping[str, Any]) -> str | None:
-    """Return the first error in a form's schema (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
+    """Describe the first error in a form's schema (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
     faults = _get_form_validator().find_errors(schema, "requestedSchema")
     if faults:
         return faults[0]
@@ -101,7 +101,7 @@ def _read_content(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_only_checkbox(schema: Mapping[str, Any]) -> list[str]:
-    """Return the name of the form's only field if it is a required checkbox."""
+    """Return the name of the form's only field if it is a required checkbox, otherwise an empty list."""
     fields: Json = schema.get("properties")
     if not isinstance(fields, dict) or len(fields) != 1 or schema.get("required") != [*fields]:
         return []

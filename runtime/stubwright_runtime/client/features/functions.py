@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def list_functions(package: Package, target: str, toolset: str | None = None) -> list[dict[str, Any]]:
-    """Return the tools in the API's format. Raises ValueError for an unknown API."""
+    """Return the tools as functions in a model API's format. Raises ValueError for an unknown API."""
     form = _find_form(target)
     return as_tools(form, project_package(package, form, toolset).values())
 
@@ -39,12 +39,12 @@ def read_call(
     """
     functions = project_package(package, _find_form(target), toolset)
     if name not in functions:
-        raise ProjectionError(f"there is no function {name!r}")
+        raise ProjectionError(f"unknown function {name!r}")
     return functions[name].tool, read_arguments(functions[name], arguments)
 
 
 def read_arguments(function: ProjectedTool, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Parse the tool's arguments from a model's object or JSON.
+    """Convert a model's arguments, an object or its JSON, to the tool's arguments.
 
     Raises:
         ProjectionError: The arguments cannot be parsed.

@@ -31,7 +31,7 @@ async def follow_pages(
     following: Callable[[_Any], str | None],
     most_pages: int = MOST_PAGES,
 ) -> AsyncIterator[_Any]:
-    """Yield all pages of a list.
+    """Yield all pages of a list, and detect endless lists.
 
     Only a missing cursor ends the list; an empty cursor is followed (MCP 2026-07-28, server/utilities/pagination).
 
@@ -63,12 +63,12 @@ async def fetch_pages(
     most: int | None = MAX_RESULT_BYTES,
     most_pages: int = MOST_PAGES,
 ) -> AsyncIterator[_Page]:
-    """Yield a list's pages, within limits.
+    """Yield a list's pages, and limit their number and their total size.
 
     Args:
         fetch: Fetches a page by its cursor; `None` for the first.
-        most: The maximum total size of several pages in bytes; `None` for no limit. A single page is limited when it
-            is read.
+        most: The maximum total size of several pages in bytes; `None` for no limit. A single page is limited when it is
+            read.
         most_pages: The maximum number of pages.
 
     Raises:

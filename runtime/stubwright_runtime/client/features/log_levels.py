@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 _SECONDS: Final = 10.0
-"""The maximum timeout; the connection works even without a response."""
+"""The maximum timeout in seconds; the connection works even without a response."""
 
 
 async def request_log_level(session: Session, level: LogLevel, options: Options) -> None:
-    """Set the log level on a server that declares `logging` in an older revision; log a warning if it refuses."""
+    """Set the log level on a server that declares `logging` in an older revision; log a warning if it is rejected."""
     from ..rpc.mcp_error import MCPError
 
     if session.modern or session.client.server_capabilities.logging is None:

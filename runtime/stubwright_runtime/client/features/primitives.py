@@ -55,7 +55,7 @@ class PrimitivesBinding(Binding):
         value: str,
         given: Mapping[str, str] | None,
     ) -> Completion:
-        """Complete an argument for a prompt, given its name, or for a resource template, given its URI template."""
+        """Complete an argument of a prompt, or of a resource template, whose URI template is then the `name`."""
         from mcp_types import (
             CompleteRequest,
             CompleteRequestParams,

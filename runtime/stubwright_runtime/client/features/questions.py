@@ -37,13 +37,13 @@ class Question:
     _done: Event | None = field(default=None, repr=False, compare=False)
 
     async def completed(self) -> None:
-        """Wait until the server reports the URL's completion (`notifications/elicitation/complete`).
+        """Wait until the server reports that the visit to the URL is complete (`notifications/elicitation/complete`).
 
         The server might never report it, so limit the wait, for instance with `asyncio.timeout(300)`.
 
         Raises:
-            ValueError: The server does not report completion, because the question has no URL or the connection
-                uses MCP 2026-07-28.
+            ValueError: The server does not report completion, because the question has no URL or the connection uses
+                MCP 2026-07-28.
         """
         if self._done is None:
             raise ValueError("the server does not report this question's completion")
@@ -58,11 +58,11 @@ Answer: TypeAlias = Mapping[str, Any] | BaseModel | Accepted | Declined | Cancel
 """The form's values, or a person's decision without values."""
 
 OnQuestion: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
-"""Asks a person. Missing values get the form's defaults, and invalid answers are not sent."""
+"""Asks a person the server's question. Missing values get the form's defaults, and invalid answers are not sent."""
 
 Sample: TypeAlias = "CreateMessageResult | str"
 OnSample: TypeAlias = "Callable[[CreateMessageRequestParams], Sample | Awaitable[Sample]]"
-"""Samples from a model (MCP 2025-11-25, client/sampling). A `str` becomes assistant text from the model `unknown`."""
+"""Samples from a model (MCP 2025-11-25, client/sampling). A `str` becomes text from the model `unknown`."""
 
 RootLike: TypeAlias = "str | Path | Root"
 """A directory or file, as a path, a file:// URI, or the SDK's own class."""
@@ -73,12 +73,12 @@ Roots: TypeAlias = "Sequence[RootLike] | Callable[[], Sequence[RootLike] | Await
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """The caller's callbacks; unset ones are `None`."""
+    """The callbacks that the caller passed; the others are `None`."""
 
     on_question: OnQuestion | None = None
     on_sample: OnSample | None = None
     roots: Roots | None = None
 
     def list_given(self) -> list[str]:
-        """Return the names of the set callbacks."""
+        """Return the names of the callbacks that the caller passed."""
         return [field.name for field in fields(self) if getattr(self, field.name) is not None]

@@ -1,6 +1,6 @@
 """Subscriptions to changes in a server's lists and resources.
 
-In MCP 2026-07-28 and later, they use `subscriptions/listen`. In earlier revisions, servers announce changed lists
+In MCP 2026-07-28 and later, clients send `subscriptions/listen`. In earlier revisions, servers announce changed lists
 without a request, and clients subscribe to each resource.
 """
 
@@ -62,7 +62,7 @@ class Subscriptions:
         self._subscribed: Counter[str] = Counter()
 
     async def on_message(self, message: IncomingMessage) -> None:
-        """Handle a server message, as the SDK's `message_handler`."""
+        """Queue the change that a server message reports. This is the SDK's `message_handler`."""
         change = _read_notification(message)
         if change is not None:
             for backlog in self._backlogs:
@@ -77,11 +77,11 @@ class Subscriptions:
     async def changes(
         self, session: Session, options: Options, *, lists: bool, resources: Sequence[str]
     ) -> AsyncGenerator[AsyncIterator[Change], None]:
-        """Listen during the block.
+        """Listen for changes during the block; see the function `changes`.
 
         Args:
             session: The connection's session.
-            options: The request options.
+            options: The options for the subscription requests.
             lists: True to report changed lists.
             resources: The URIs of the resources to watch.
 
@@ -139,7 +139,7 @@ class Subscriptions:
 
 
 async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) -> None:
-    """Unsubscribe even if the block was cancelled, ignoring errors."""
+    """Unsubscribe from resources, even if the block was cancelled, and ignore errors."""
     import anyio
     from mcp_types import EmptyResult, UnsubscribeRequest, UnsubscribeRequestParams
 
@@ -183,7 +183,6 @@ class _Backlog:
         self._wake.set()
 
     def end(self) -> None:
-        """End the iteration."""
         self.ended = True
         self._wake.set()
 
@@ -232,7 +231,7 @@ async def _is_alive(client: UntypedClient) -> bool:
 async def _listen(
     session: Session, options: Options, lists: bool, resources: Sequence[str]
 ) -> AsyncGenerator[AsyncIterator[Change], None]:
-    """Listen with one request (MCP 2026-07-28, basic/utilities/subscriptions)."""
+    """Listen with one `subscriptions/listen` request (MCP 2026-07-28, basic/utilities/subscriptions)."""
     from ..rpc.client import RpcClient
 
     client = session.client
@@ -255,7 +254,6 @@ async def _listen(
 async def _listen_by_sdk(
     client: Any, session: Session, options: Options, lists: bool, resources: Sequence[str]
 ) -> AsyncGenerator[_SubscriptionEvents, None]:
-    """Listen through the SDK's client."""
     from mcp.client.subscriptions import SubscriptionLost, listen
     from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
@@ -333,7 +331,6 @@ def _make_overflow_error() -> Exception:
 
 
 def _read_notification(message: IncomingMessage) -> Change | None:
-    """Return the change that a notification reports."""
     from mcp_types import (
         PromptListChangedNotification,
         ResourceListChangedNotification,
@@ -355,7 +352,6 @@ def _read_notification(message: IncomingMessage) -> Change | None:
 
 
 def _read_event(event: Any) -> Change:
-    """Return the change that the SDK reports."""
     from mcp.client.subscriptions import (
         PromptsListChanged,
         ResourcesListChanged,

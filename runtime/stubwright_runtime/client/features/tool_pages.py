@@ -56,8 +56,7 @@ class Pages(Generic[Item, T]):
         items: Callable[[T], Sequence[Item]],
         following: Callable[[T], str | None],
     ) -> None:
-        """Create the pages from functions that fetch the page at a cursor, and return a page's items and its next
-        cursor."""
+        """Create the pages; the functions fetch the page at a cursor, list its items, and find the next cursor."""
         self._fetch = fetch
         self._items = items
         self._following = following
@@ -73,7 +72,7 @@ class Pages(Generic[Item, T]):
                 yield item
 
     async def by_page(self) -> AsyncIterator[T]:
-        """Yield each page as the model that the method returns.
+        """Yield each page, as the model that the tool's method returns.
 
         Raises:
             EndlessPages: The pages form a cycle, or there are more than 10,000.
@@ -109,7 +108,7 @@ class PagedMethod(Protocol[P, T_co]):
 
 
 class OwnPagedMethod(Protocol[P, T, Item]):
-    """A paginated tool's method whose pages have another name for `items`."""
+    """A paginated tool's method whose pages have their items under a name other than `items`."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
         """Fetch one page."""
@@ -136,14 +135,13 @@ def _make_fetch(
 
 
 class _Descriptor(Generic[P, T]):
-    """A descriptor for a paginated method. Subclasses can call it like the function."""
+    """A descriptor for a paginated method. Client subclasses can call it like the function that it wraps."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
         self._method, self._deprecation = split_deprecated(method)
         self.__doc__ = method.__doc__
 
     def __call__(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
-        """Call the function."""
         report_deprecated(self._deprecation)
         return self._method(instance, *args, **kwargs)
 
@@ -182,7 +180,7 @@ class PagedMethodDescriptor(_Descriptor[P, T]):
     def __get__(self, instance: object, owner: type[object]) -> PagedMethod[P, T]: ...
 
     def __get__(self, instance: object | None, owner: type[object]) -> PagedMethodDescriptor[P, T] | PagedMethod[P, T]:
-        """Return the client's bound method."""
+        """Return the method bound to a client."""
         if instance is None:
             return self
         bound: PagedMethod[P, T] = self._bind(instance, attrgetter("items"), attrgetter("next"))
@@ -190,12 +188,12 @@ class PagedMethodDescriptor(_Descriptor[P, T]):
 
 
 def paged(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> PagedMethodDescriptor[P, T]:
-    """Decorate a paginated tool's method."""
+    """Wrap a paginated tool's method in a descriptor."""
     return PagedMethodDescriptor(method)
 
 
 class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
-    """A descriptor for a paginated tool's method whose pages have another name for `items`."""
+    """A descriptor for a paginated tool's method whose pages have their items under a name other than `items`."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], items: str) -> None:
         super().__init__(method)
@@ -210,7 +208,7 @@ class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
     def __get__(
         self, instance: object | None, owner: type[object]
     ) -> NamedPagesDescriptor[P, T, Item] | OwnPagedMethod[P, T, Item]:
-        """Return the client's bound method."""
+        """Return the method bound to a client."""
         if instance is None:
             return self
         bound: OwnPagedMethod[P, T, Item] = self._bind(
@@ -220,7 +218,7 @@ class NamedPagesDescriptor(_Descriptor[P, T], Generic[P, T, Item]):
 
 
 class PagedBy(Generic[Item]):
-    """A decorator for a paginated tool's method whose pages have another name for `items`: `PagedBy("books")`.
+    """A decorator for a paginated tool's method that names the field with a page's items: `PagedBy("books")`.
 
     `Item` cannot be inferred from the name. Generated code uses a cast, which avoids importing the model.
     """
@@ -231,5 +229,5 @@ class PagedBy(Generic[Item]):
     def __call__(
         self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]
     ) -> NamedPagesDescriptor[P, T, Item]:
-        """Decorate the method."""
+        """Wrap a paginated tool's method in a descriptor."""
         return NamedPagesDescriptor(method, self._items)

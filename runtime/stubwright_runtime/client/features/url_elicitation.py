@@ -26,7 +26,7 @@ _PATIENCE: Final = 300.0
 
 
 class UrlElicitation:
-    """Asks a person to visit URLs from one connection."""
+    """Asks a person to visit the URLs that one connection's server requires."""
 
     def __init__(self, on_question: OnQuestion) -> None:
         self._on_question = on_question
@@ -39,14 +39,14 @@ class UrlElicitation:
         return Question(params.message, url=params.url, key=key, elicitation=known, _done=done)
 
     async def on_message(self, message: IncomingMessage) -> None:
-        """Handle a server message, as the SDK's `message_handler`."""
+        """Record the completion that a server message reports. This is the SDK's `message_handler`."""
         from mcp_types import ElicitCompleteNotification
 
         if isinstance(message, ElicitCompleteNotification):
             self._event(message.params.elicitation_id).set()
 
     async def open_urls(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
-        """Ask a person to visit URLs and return whether the request can be resent.
+        """Ask a person to visit URLs, and return whether the server's request can be resent.
 
         This waits for the server's completion notifications, up to five minutes each.
         """

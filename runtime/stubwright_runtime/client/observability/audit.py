@@ -53,7 +53,7 @@ class Record:
 
 @asynccontextmanager
 async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncGenerator[Record, None]:
-    """Report the call in the block to `on_call`, whose exceptions propagate, and yield the record."""
+    """Report the call in the block to `on_call`, and yield the call's record. Exceptions from `on_call` propagate."""
     record = Record(tool, arguments, on_call)
     await record.begin()
     failure: BaseException | None = None

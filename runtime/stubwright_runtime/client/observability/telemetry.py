@@ -45,7 +45,7 @@ class Telemetry:
     """One connection's telemetry."""
 
     def __init__(self, address: tuple[str, int] | None) -> None:
-        """Start telemetry for a connection to a host and port over HTTP, or to a command (`None`)."""
+        """Start telemetry for a connection to a host and port over HTTP, or, with `None`, to a command."""
         self._began = time.perf_counter()
         self._network = dict(common.PIPE if address is None else common.HTTP)
         if address is not None:
@@ -55,7 +55,7 @@ class Telemetry:
 
     @contextmanager
     def observe(self, key: RequestId, method: str, params: dict[str, Any]) -> Generator[dict[str, Any], None, None]:
-        """Trace a request sent in the block. Yields its parameters with the trace context in `_meta`."""
+        """Trace a request that the block sends. Yield the request's parameters with the trace context in `_meta`."""
         target = params.get("name")
         name = f"{method} {target}" if isinstance(target, str) else method
         with _TRACER.start_as_current_span(name, kind=SpanKind.CLIENT) as span:
@@ -100,7 +100,7 @@ class Telemetry:
             self._record(sent, {"error.type": code, "rpc.response.status_code": code})
 
     def record_result(self, key: RequestId, result: Mapping[str, Any]) -> None:
-        """Record a result in its request's span."""
+        """Record a successful response in its request's span."""
         sent = self._sent.pop(key, None)
         if sent is None:
             return

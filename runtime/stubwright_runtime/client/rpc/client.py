@@ -1,6 +1,6 @@
 """The untyped client: MCP requests over one connection, with `mcp_types` models.
 
-Its methods match `mcp.Client`, so a typed client works with both.
+The methods match the methods of `mcp.Client`, so a typed client works with either client.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class RpcClient(Requests):
     ) -> None:
         """Prepare a client. Each callback makes the client declare the corresponding capability.
 
-        If `revision` has a handshake, the client starts with `initialize`.
+        If `revision` has a handshake, the connection starts with `initialize` instead of `server/discover`.
         """
         self.server = RpcConnection(
             transport, bounds, self._answer, self._handle_notification, address, self._read_result
@@ -207,7 +207,7 @@ class RpcClient(Requests):
         return params
 
     def _read_result(self, method: str, result: dict[str, Any], size: int) -> dict[str, Any]:
-        """Add defaults to a result. A large invalid result is reduced to a sample."""
+        """Add missing defaults to a result, and reduce a large invalid result to a sample."""
         complete_result(result)
         if size < _LARGE:
             return result
@@ -227,7 +227,7 @@ class RpcClient(Requests):
 
         Args:
             request: The request.
-            result_type: The model of the result.
+            result_type: The result's model class.
             request_read_timeout_seconds: The timeout; infinity for no timeout. Defaults to the client's.
             progress_callback: Called with progress notifications.
 
@@ -273,7 +273,7 @@ class RpcClient(Requests):
         return True
 
     def _mirror(self, name: str | None, method: str, params: dict[str, Any]) -> dict[str, str] | None:
-        """Return the headers that mirror the parameter `name` and a listed tool's arguments."""
+        """Return the headers that mirror the `name` parameter and the arguments of a listed tool."""
         if not self._stamp:
             return None
         headers = {} if name is None else {"mcp-name": encode_value(str(params[name]))}
@@ -287,7 +287,7 @@ class RpcClient(Requests):
     async def dispatch_input_request(
         self, context: RequestContext, request: types.InputRequest
     ) -> types.InputResponse | types.ErrorData:
-        """Return a callback's response to an input request, or an error."""
+        """Return a callback's response to an input request, or an error if no callback handles the request."""
         given: Any = context
         if isinstance(request, types.ElicitRequest) and self._elicit is not None:
             return await self._elicit(given, request.params)
@@ -301,7 +301,6 @@ class RpcClient(Requests):
         return types.ErrorData(code=types.INVALID_REQUEST, message=f"{what} not supported")
 
     async def _answer(self, key: types.RequestId, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
-        """Handle a server request and return the result."""
         from mcp_types import methods  # expensive to import
 
         revision = self.server.revision
@@ -324,7 +323,6 @@ class RpcClient(Requests):
         return dumped
 
     async def _handle_notification(self, method: str, params: dict[str, Any] | None) -> None:
-        """Pass a notification to the callbacks."""
         if method == "notifications/cancelled":
             return
         from mcp_types import methods  # expensive to import

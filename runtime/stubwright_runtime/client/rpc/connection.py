@@ -51,7 +51,7 @@ _LONGEST_REASON: Final = 300
 """The maximum length of a quoted error."""
 
 _LATE_ANSWER: Final = "the server did not respond"
-"""The start of the timeout message."""
+"""The start of the message for a timeout."""
 
 _LATE: Final = 1.0
 """Seconds to spend sending queued notifications when the connection closes."""
@@ -63,7 +63,7 @@ _DIGITS: Final = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
 
 
 class Transport(Protocol):
-    """Transports messages to and from a server.
+    """A transport for messages to and from a server.
 
     Attributes:
         over_http: Whether requests have HTTP headers.
@@ -78,16 +78,16 @@ class Transport(Protocol):
         ...
 
     async def open(self, connection: RpcConnection) -> None:
-        """Open the transport. Incoming messages go to `connection.receive`."""
+        """Open the transport. The transport passes incoming messages to `connection.receive`."""
 
     async def send(self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None, /) -> None:
-        """Send a message. The headers are added to an HTTP request."""
+        """Send a message. Over HTTP, the request also contains `headers`."""
 
     def resume(self) -> None:
         """Resume delivering messages when the connection has room again."""
 
     async def close(self, seconds: float, /) -> None:
-        """Close the transport."""
+        """Close the transport within `seconds`."""
 
     def log_lines(self) -> tuple[str, ...]:
         """Return the first and last lines that the server has logged so far."""
@@ -95,8 +95,6 @@ class Transport(Protocol):
 
 
 class _PendingRequest:
-    """A client request that is waiting for its response."""
-
     __slots__ = ("answer", "bound", "method", "on_progress")
 
     def __init__(
@@ -118,7 +116,7 @@ class RpcConnection:
     Attributes:
         over_http: Whether requests have HTTP headers.
         revision: The negotiated protocol revision.
-        failure: Creates the exception that explains why the connection failed; `None` while the connection works.
+        failure: Creates the exception that explains why the connection failed; `None` if it has not failed.
         on_notification: Called with each notification, of any method.
         listeners: Callbacks for subscription notifications, keyed by the subscription request's ID.
         unreadable: The number of malformed messages so far.
@@ -142,7 +140,7 @@ class RpcConnection:
             bounds: The size limits for incoming messages.
             answer: Returns the result for a server request, given its ID, method and parameters.
             notify: Handles a notification, given its method and parameters.
-            address: The server's host and port, for telemetry.
+            address: The server's host and port for telemetry, or `None` for a command.
             read: Normalizes a result, given the method, the result and the message size. May raise UnreadableError.
         """
         self.over_http = transport.over_http
@@ -305,7 +303,7 @@ class RpcConnection:
             self.post("notifications/cancelled", {"requestId": key, "reason": reason})
 
     def mark_unsent(self, key: RequestId) -> None:
-        """Mark a request as never sent, so that cancelling it sends no notification."""
+        """Mark a request as not sent, so that cancelling it sends no notification."""
         self._unsent.add(key)
 
     def post(self, method: str, params: dict[str, Any]) -> None:
@@ -323,11 +321,11 @@ class RpcConnection:
 
     @property
     def has_room(self) -> bool:
-        """False while too many server requests are open to accept more messages."""
+        """False while the server has too many open requests to accept more messages."""
         return len(self._answering) < MOST_QUESTIONS
 
     def find_longest(self) -> Bound:
-        """Return the largest limit among pending requests, for a message that is not yet parsed."""
+        """Return the largest limit of all pending requests, for a message that is not parsed yet."""
         most = self.bounds.each
         for pending in self._pending.values():
             if most is None or pending.bound.most is None:
@@ -336,7 +334,7 @@ class RpcConnection:
         return Bound(most)
 
     def end(self, failure: Callable[[], MCPError]) -> None:
-        """Fail the connection and all pending requests."""
+        """Fail the connection and all pending requests, each with a new exception from `failure`."""
         if self.failure is None:
             self.failure = failure
         self._is_open = False
@@ -366,7 +364,7 @@ class RpcConnection:
         return Unreachable(self.transport.name, "\n".join(lines), code=REQUEST_TIMEOUT)
 
     def receive(self, text: bytes) -> None:
-        """Parse and process a message."""
+        """Parse and process a message from the transport."""
         try:
             message: Any = from_json(text)
         except ValueError as error:
@@ -426,9 +424,9 @@ class RpcConnection:
         pending.fail(error)
 
     def _handle_unaddressed_error(self, error: Any) -> None:
-        """Store an error response without an ID, to quote it if the pending requests time out.
+        """Store an error response without an ID, so that the pending requests' timeout errors can quote it.
 
-        Older servers respond to `server/discover` in this way, so the error fails a lone probe.
+        Older servers respond to `server/discover` this way, so if that is the only pending request, the error fails it.
         """
         if not self._pending:
             return
@@ -440,7 +438,7 @@ class RpcConnection:
             self.unaddressed = to_one_line(error["message"])[:_LONGEST_REASON]
 
     def _receive_unreadable(self, text: bytes, why: str) -> None:
-        """Fail the request that a non-JSON response identifies."""
+        """Fail the request whose ID is at the start of a response that is not JSON."""
         try:
             shown = text.decode()
         except UnicodeDecodeError:
@@ -457,7 +455,7 @@ class RpcConnection:
             self._fail_unreadable(key, wrong or describe_syntax(shown, why))
 
     def _refuse(self, text: bytes, message: Any, error: UnreadableError) -> None:
-        """Fail the request that an invalid JSON-RPC response identifies."""
+        """Fail the request with the ID of an invalid JSON-RPC response."""
         self._log_unreadable(text)
         if isinstance(message, dict) and ("method" not in message or message.keys() & {"result", "error"}):
             key = message.get("id")
@@ -489,7 +487,7 @@ class RpcConnection:
             self.transport.resume()
 
     async def wait_for_room(self) -> None:
-        """Wait until fewer server requests are open."""
+        """Wait until the server has few enough open requests."""
         self._room.clear()
         await self._room.wait()
 
@@ -567,7 +565,7 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 def _coerce(key: Any) -> RequestId | None:
-    """Return one of our request IDs, which servers might echo as a string, or `None` if it is invalid."""
+    """Convert a response's ID, which some servers return as a string, to a request ID; `None` if it is invalid."""
     if type(key) is int:
         return key
     if type(key) is str:

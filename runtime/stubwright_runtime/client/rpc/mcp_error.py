@@ -31,13 +31,7 @@ class MCPError(_Base):
     error: ErrorData
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
-        """Create an error.
-
-        Args:
-            code: The JSON-RPC code.
-            message: The message.
-            data: Additional data.
-        """
+        """Create an error from a JSON-RPC code, a message, and additional data."""
         if _SDK in sys.modules:
             _adopt_base()
         super().__init__(code, message, data)
@@ -52,7 +46,7 @@ class MCPError(_Base):
 
     @property
     def message(self) -> str:
-        """The message."""
+        """The error message, as the server sent it."""
         return self.error.message
 
     @property
@@ -74,14 +68,14 @@ class UrlElicitationRequired(MCPError):
     """The request requires a person to visit URLs first (MCP 2025-11-25, client/elicitation).
 
     Attributes:
-        elicitations: The URLs with their reasons.
+        elicitations: The URLs to visit, with the server's reasons.
     """
 
     elicitations: list[ElicitRequestURLParams]
 
     @classmethod
     def from_error(cls, error: MCPError) -> UrlElicitationRequired | None:
-        """Create the exception from an error response or return `None` if it contains no URLs."""
+        """Create the exception from an error response, or return `None` if the response contains no URLs."""
         data: Any = error.data
         given: Any = data.get("elicitations") if isinstance(data, dict) else None
         if not isinstance(given, list) or not given:
@@ -102,7 +96,7 @@ def _adopt_base() -> None:
 
 
 def _find_sdk_class(name: str) -> type[Exception] | None:
-    """Return an SDK exception class, or `None` if the SDK is not loaded or lacks it."""
+    """Return an exception class of the SDK, or `None` if the SDK is not loaded or does not define the class."""
     return getattr(find_loaded(_SDK), name, None)
 
 

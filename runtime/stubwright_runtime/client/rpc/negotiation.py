@@ -37,7 +37,7 @@ async def discover(
 
     Args:
         connection: The connection.
-        info: The client's `clientInfo`.
+        info: The client's name and version (`clientInfo`).
         capabilities: The client's capabilities.
         seconds: The timeout, at most ten seconds.
 
@@ -109,7 +109,7 @@ def list_supported(error: MCPError) -> list[str]:
 
 
 def find_mutual(supported: list[str]) -> str | None:
-    """Return the newest common revision that requires no handshake, or `None`."""
+    """Return the newest revision that both sides support without a handshake, or `None`."""
     return next((version for version in reversed(MODERN_PROTOCOL_VERSIONS) if version in supported), None)
 
 

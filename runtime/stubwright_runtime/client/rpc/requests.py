@@ -1,4 +1,4 @@
-"""An untyped client's requests, which all use `send_request`."""
+"""The request methods of an untyped client, which all use `send_request`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _Result = TypeVar("_Result", bound="BaseModel")
 
 
 class ToolCall:
-    """A `tools/call` request whose parameters need no validation, which a model would do for each call."""
+    """A `tools/call` request without the validation of parameters that a pydantic model would do for each call."""
 
     name_param = "name"
 
     def __init__(self, params: dict[str, Any]) -> None:
-        """Prepare a request; the arguments are JSON."""
+        """Create a request; the arguments in `params` are JSON values."""
         self.params = params
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
-        """Return the request as JSON, as a model does."""
+        """Return the request as JSON, like a pydantic model."""
         params = {**self.params}
         if responses := params.get("inputResponses"):
             params["inputResponses"] = {
@@ -40,7 +40,7 @@ class ToolCall:
 
 
 class Requests(ABC):
-    """An untyped client's requests."""
+    """The request methods of an untyped client."""
 
     @abstractmethod
     async def send_request(

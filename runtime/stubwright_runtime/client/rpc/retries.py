@@ -55,7 +55,7 @@ async def send_until_answered(
         options: `timeout` limits all attempts together; if it is not set, retries stop after 60 seconds.
         is_detached: Whether the server continues a call after its client disconnects. If so, each attempt gets part of
             the timeout.
-        is_open: Returns whether the connection is usable.
+        is_open: Returns whether the connection is still usable, so that a retry can succeed.
 
     Raises:
         MCPError: The server returned an error, or the last attempt failed.
@@ -84,7 +84,7 @@ async def send_until_answered(
 
 
 def _is_lost(error: MCPError) -> bool:
-    """Return whether the response was lost, so that a retry may succeed."""
+    """Return whether the response was lost, so that a retry can succeed."""
     if isinstance(error, Unreachable | Busy):
         return error.status in _PASSING
     if isinstance(error, ConnectError):

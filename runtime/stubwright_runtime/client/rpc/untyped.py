@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class UntypedClient(Protocol):
-    """An untyped client: `mcp.Client`, or ours for a URL, a command or a generated server.
+    """An untyped client: `mcp.Client`, or our own client for a URL, a command or a generated server.
 
     Attributes:
         server: The server, or the connection to it.
@@ -117,4 +117,4 @@ class SdkSession(Protocol):
 
 
 Target: TypeAlias = "str | Sequence[str] | InProcessServer | SdkServer | SdkSession | AbstractAsyncContextManager[Any]"
-"""A URL, a command, an in-process server object, a client, a session, or an SDK transport."""
+"""The target of a connection: a URL, a command, a server object, a client, a session, or an SDK transport."""

@@ -1,4 +1,4 @@
-"""Wraps the caller's own MCP client or session, which is recognized by its methods, without importing the SDK."""
+"""Wraps the caller's own MCP client or session. It is recognized by its methods, so that the SDK is not imported."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def find_session(target: Any) -> Any:
 class WrappedClient(Requests):
     """Sends requests through a `ClientSession`, or a client with a `session`, such as `mcp.Client` or FastMCP's.
 
-    The caller receives notifications and questions, and closes the client. A client that is not open is opened and
-    closed here.
+    The caller's client receives notifications and questions. A client that is not open yet is opened on entry and
+    closed on exit; an open one stays open.
     """
 
     read_timeout_seconds: float | None = None
@@ -52,7 +52,7 @@ class WrappedClient(Requests):
 
     @property
     def session(self) -> WrappedClient:
-        """The client itself."""
+        """The wrapper itself, which sends the requests."""
         return self
 
     @property
@@ -123,7 +123,7 @@ class WrappedClient(Requests):
         return await self._session.dispatch_input_request(context, request)
 
     async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
-        """Fetch a page of the tool list. Version 2 sessions need it for mirrored parameters."""
+        """Fetch a page of the tool list, which tells a version 2 session which parameters to mirror in headers."""
         if self._is_version_1:
             return await super().list_tools(cursor=cursor)
         page: types.ListToolsResult = await self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))

@@ -1,4 +1,4 @@
-"""Calls that run as tasks. The methods on `client.tasks` start them or resume them by ID.
+"""Calls that run as tasks. The methods on `client.tasks` start tasks or resume them by ID.
 
 Like calls, tasks are confirmed and reported, and their results are validated.
 """
@@ -52,7 +52,7 @@ _Output = TypeVar("_Output", bound=BaseModel)
 
 
 class ToolTask(Generic[T_co]):
-    """A call that runs as a task; `await` returns the method's value.
+    """A call that runs as a task; `await` returns the same value as the client's method.
 
     The task runs on the server. Cancelling `await` does not stop it; use `cancel`. The server is polled, and its
     questions are answered, only during `await`, `updates` and `refresh`.
@@ -103,7 +103,7 @@ class ToolTask(Generic[T_co]):
             TaskCancelled: The task was cancelled.
             TaskExpired: The task is unknown to the server or has expired.
             MCPError: The task failed with a protocol error (`done()` is true), or the server could not be polled or
-                kept asking questions (the task can continue).
+                sent too many rounds of questions (the task can continue).
             Exception: As documented for the client's methods, or raised by a callback.
         """
         await self._end(timeout)
@@ -113,7 +113,9 @@ class ToolTask(Generic[T_co]):
         """Return the whole response when the task finishes, even if the tool failed, like `with_raw_response`.
 
         Args:
-            timeout: See `wait`. Raises the same exceptions as `wait`, except `ToolFailed`.
+            timeout: See `wait`.
+
+        Raises the same exceptions as `wait`, except `ToolFailed`.
         """
         await self._end(timeout)
         return self._call_state.get_response()
@@ -121,10 +123,10 @@ class ToolTask(Generic[T_co]):
     async def updates(self) -> AsyncIterator[ToolTaskState]:
         """Yield the current state, then each change until the task finishes; `await` returns the result.
 
-        The server is polled at its own interval, unless it sends notifications.
+        The client polls at the interval that the server requests, unless the server sends notifications.
 
         Raises:
-            MCPError: The server cannot be polled, or kept asking.
+            MCPError: The server cannot be polled, or sent too many rounds of questions.
             Exception: Any exception from a callback.
         """
         await self._call_state.begin()
@@ -186,7 +188,7 @@ class ToolTask(Generic[T_co]):
         )
 
     async def _settle(self) -> None:
-        """Report the end of a finished task and raise if the server rejects its ID."""
+        """Report the end of a finished task, and raise an exception if the server does not know its ID."""
         from .errors import TaskExpired
 
         if self._run.has_ended:
@@ -196,8 +198,6 @@ class ToolTask(Generic[T_co]):
 
 
 class _CallState(Generic[T_co]):
-    """The state of a call that runs as a task."""
-
     def __init__(
         self,
         tool: Tool,
@@ -221,11 +221,9 @@ class _CallState(Generic[T_co]):
         return hide_secrets(self.tool, self._arguments)
 
     async def begin(self) -> None:
-        """Report the start, once."""
         await self._record.begin()
 
     async def confirm(self) -> None:
-        """Confirm the task as for a call."""
         await confirm_call(self.tool, self._arguments, self._options)
 
     async def abort(self, error: BaseException) -> None:
@@ -234,17 +232,14 @@ class _CallState(Generic[T_co]):
 
     @property
     def is_settled(self) -> bool:
-        """True if the end is known and has been reported."""
         return self._response is not None or self._failure is not None
 
     def get_value(self) -> T_co:
-        """Return the method's result or raise its exception."""
         if self._response is None:
             raise self._get_failure()
         return self._response.parse()
 
     def get_response(self) -> CallResponse[T_co]:
-        """Return the tool's whole response or raise if it is missing or invalid."""
         if isinstance(self._failure, ToolFailed):
             return CallResponse(None, check_result(self.tool, self._failure.result, self._options.sanitize)[0])
         if self._response is None:
@@ -281,12 +276,12 @@ class Tasks:
         self._ttl: float | None = None
 
     def with_options(self, *, ttl: float | None) -> Self:
-        """Return the same methods with a different `ttl`. For other options, use `client.with_options(…).tasks`.
+        """Return the same task methods with a different `ttl`. For other options, use `client.with_options(…).tasks`.
 
         Args:
             ttl: The requested lifetime of a task and its result, in seconds from the start; `None` for the server's
                 default. The server may choose another one (see `state.ttl`); in MCP 2026-07-28 and later, it ignores
-                this.
+                `ttl`.
 
         Raises:
             ValueError: `ttl` is not a positive number of seconds.
@@ -356,17 +351,18 @@ class TaskMethod(Generic[P, T]):
     def __init__(
         self, method: Callable[..., Coroutine[Any, Any, Any]], tasks: Tasks, deprecation: str | None = None
     ) -> None:
-        """Wrap a client method; `deprecation` is its deprecation warning, if any."""
+        """Wrap a client method; `deprecation` is the method's deprecation warning, if any."""
         self._method = method
         self._deprecation = deprecation
         self._tasks = tasks
         update_wrapper(self, method)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, ToolTask[T]]:
-        """Call the tool as a task, with the client method's arguments; raises what that method raises before sending.
+        """Call the tool as a task, with the arguments of the client's method.
 
         Raises:
             TasksUnsupported: The server does not run this tool as a task.
+            Exception: Any exception that the client's method raises before it sends the request.
         """
         report_deprecated(self._deprecation)
         return self._method(self._tasks, *args, **kwargs)

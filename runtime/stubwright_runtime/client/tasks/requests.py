@@ -72,7 +72,7 @@ class _TaskRequest(BaseModel):
     """A request that declares the client's support for tasks."""
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
-        """Dump the request as the SDK sends it."""
+        """Dump the request with a `_meta` that declares the extension."""
         data = super().model_dump(**options)
         data["params"]["_meta"] = _Meta(data["params"].get("_meta") or {})
         return data
@@ -83,20 +83,14 @@ class _Call(_TaskRequest, CallToolRequest):
 
 
 class _GetTask(_TaskRequest, Request[dict[str, Any], Literal["tasks/get"]]):
-    """The extension's `tasks/get`."""
-
     name_param = "taskId"
 
 
 class _Update(_TaskRequest, Request[dict[str, Any], Literal["tasks/update"]]):
-    """The extension's `tasks/update`."""
-
     name_param = "taskId"
 
 
 class _Cancel(_TaskRequest, Request[dict[str, Any], Literal["tasks/cancel"]]):
-    """The extension's `tasks/cancel`."""
-
     name_param = "taskId"
 
 
@@ -145,8 +139,8 @@ class TaskRequests:
             if error.code != METHOD_NOT_FOUND:
                 raise
             raise TasksUnsupported(
-                f"the server does not run {self._tool.name!r} as a task, though its `execution.taskSupport` allows it: "
-                f"{error.message}; regenerate the client, or call the method itself"
+                f"the server does not run {self._tool.name!r} as a task, although the compiled"
+                f" `execution.taskSupport` allows it: {error.message}; regenerate the client, or call the method itself"
             ) from error
 
     async def get(self, task: str) -> WireTask:
@@ -175,7 +169,7 @@ class TaskRequests:
 
         Args:
             task: The task's ID.
-            waits: Whether the task is still running; if so, the request has no timeout.
+            waits: Whether to wait for a running task, without a timeout.
         """
         options = replace(self._given, timeout=None) if waits else self.options
         request = GetTaskPayloadRequest(params=GetTaskPayloadRequestParams(task_id=task))
@@ -214,7 +208,7 @@ class TaskRequests:
         await self.session.send(request, EmptyResult, self.options, allows_questions=False)
 
     async def cancel(self, task: str) -> None:
-        """Request a task's cancellation. The next poll reports if the task has ended or is unknown.
+        """Request a task's cancellation. The next poll reports whether the task has ended or is unknown.
 
         Raises:
             TasksUnsupported: The server cannot cancel tasks.
@@ -232,7 +226,7 @@ class TaskRequests:
                 raise
 
     def read(self, result: dict[str, Any]) -> CallToolResult:
-        """Return the result that a task contains (MCP 2026-07-28 and later).
+        """Parse the result in a finished task (MCP 2026-07-28 and later).
 
         Raises:
             MCPError: The result is invalid (`PARSE_ERROR`).
@@ -301,11 +295,10 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
 
 
 class _StartResult:
-    """A substitute for the task or result class."""
+    """A substitute for two result classes: a task and a call result."""
 
     @staticmethod
     def model_validate(value: Any, **options: Any) -> Any:
-        """Return the model that `resultType` selects."""
         if is_mapping(value) and value.get("resultType") == "task":
             return WireTask.model_validate(value, **options)
         return allow_question(CallToolResult).model_validate(value, **options)
@@ -315,7 +308,7 @@ _STARTED: Final[Any] = _StartResult
 
 
 def _read_created_task(error: ValidationError) -> WireTask:
-    """Return the 2025-11-25 task from the error for a result without `content`, or re-raise the error."""
+    """Return the 2025-11-25 task in a response that failed validation as a call result, or re-raise the error."""
     for problem in error.errors(include_url=False, include_context=False):
         result: Json = problem["input"]
         if problem["loc"] == ("content",) and is_mapping(result) and "content" not in result and "task" in result:

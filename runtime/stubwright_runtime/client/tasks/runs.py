@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..core.session import Session
 
 _LOST: Final = 7
-"""The maximum number of consecutive polls without a response."""
+"""The maximum number of consecutive polls without a response; one more raises an error."""
 
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 15.0
@@ -74,7 +74,7 @@ def choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any],
 
 
 class TaskRun:
-    """One task.
+    """Follows one task until it ends.
 
     Attributes:
         state: The last state from the server.
@@ -141,7 +141,7 @@ class TaskRun:
         The exception is `TaskCancelled`, `TaskExpired`, `ResultTooLarge`, or the call's `MCPError`.
 
         Raises:
-            MCPError: The server cannot be polled, or kept asking; the task may continue.
+            MCPError: The server cannot be polled, or sent too many rounds of questions; the task may continue.
             Exception: Any exception from a callback.
         """
         changes = self._changes
@@ -156,7 +156,7 @@ class TaskRun:
         return self._changes
 
     async def wait_for_change(self, since: int) -> int:
-        """Wait until the number of changes differs from `since` or the task finishes and return that number.
+        """Wait until the number of changes differs from `since` or the task finishes, and return the number.
 
         Raises the same exceptions as `wait_for_outcome`.
         """
@@ -192,7 +192,7 @@ class TaskRun:
             self._woken.set()
 
     async def _step(self) -> None:
-        """Answer questions, then wait for a notification or poll when due."""
+        """Answer questions, then wait for a notification, or poll when the interval has passed."""
         if self.state.status == "input_required":
             changes = self._changes
             await (self._answer() if self._requests.session.modern else self._wait_for_questions())
@@ -205,7 +205,6 @@ class TaskRun:
             await self._poll()
 
     async def _poll(self) -> None:
-        """Fetch and process the task's state (`tasks/get`)."""
         self._polls += 1
         try:
             task = await self._requests.get(self.state.id)
@@ -249,8 +248,8 @@ class TaskRun:
     async def _answer(self) -> None:
         """Answer each question once, and send the answers (MCP 2026-07-28 and later).
 
-        An answer is resent if the server still asks some polls later, because servers may process only some answers,
-        and ignore repeated ones.
+        If the server still asks the question some polls later, the answer is resent, because servers can ignore some
+        answers; they ignore repeated ones.
         """
         new = {key: question for key, question in self._questions.items() if key not in self._answers}
         if new:
@@ -320,7 +319,7 @@ class TaskRun:
         self._input_rounds += 1
         most = self._requests.session.client.input_required_max_rounds
         if self._input_rounds > most:
-            raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {most} rounds")
+            raise MCPError(code=INVALID_REQUEST, message=f"the server asked for input in more than {most} rounds")
 
     def _is_lost(self, error: MCPError, codes: frozenset[int]) -> bool:
         """Return whether a response was lost on a connection that still works."""
@@ -330,7 +329,7 @@ class TaskRun:
         return error.code in codes and is_usable
 
     def _retry_later(self, error: MCPError, codes: frozenset[int]) -> None:
-        """Delay the next poll if the response was lost; raise any other error or this one after too many losses."""
+        """Delay the next poll if the response was lost. Raise any other error, and any error after `_LOST` losses."""
         if self._lost >= _LOST or not self._is_lost(error, codes):
             raise error
         pause = min(_FIRST_PAUSE * 2**self._lost, _LONGEST_PAUSE)
@@ -338,7 +337,6 @@ class TaskRun:
         self._due = time.monotonic() + max(pause, self.state.poll_interval)
 
     async def _read_ending(self) -> CallToolResult | Exception:
-        """Return a finished task's result or exception."""
         task, status = self.state.id, self.state.status
         if self._failure is None and self._result is None and status == "cancelled":
             self._failure = TaskCancelled(self._tool.name, task, self.state.message)
@@ -361,7 +359,7 @@ class TaskRun:
 
 
 class _TaskNotifications:
-    """Passes a connection's task notifications to the matching runs."""
+    """Passes task notifications on one connection to the runs of these tasks."""
 
     def __init__(self) -> None:
         # Use weak references, because callers may drop tasks.
@@ -381,7 +379,7 @@ class _TaskNotifications:
 
 
 def _listen(session: Session, run: TaskRun) -> None:
-    """Pass server notifications to a run."""
+    """Pass the server's notifications about a task to its run."""
     connection = find_connection(session.client)
     if connection is not None:
         if not isinstance(connection.on_notification, _TaskNotifications):
@@ -390,7 +388,6 @@ def _listen(session: Session, run: TaskRun) -> None:
 
 
 def _read_failure(error: dict[str, Any]) -> MCPError:
-    """Return the protocol error that a task failed with."""
     code, message = error.get("code"), error.get("message")
     if isinstance(code, int) and isinstance(message, str):
         return make_safe_to_show(MCPError(code=code, message=message, data=error.get("data")))

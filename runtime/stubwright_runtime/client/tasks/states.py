@@ -27,7 +27,7 @@ class ToolTaskState:
     Attributes:
         id: The task's ID; `""` if the server returned a result immediately, without a task.
         status: The task's status.
-        message: The server's status message, or `None`.
+        message: The status message from the server, or `None`.
         ttl: The task's lifetime in seconds from its creation, or `None` if unlimited or unknown.
         poll_interval: Seconds before the next poll, as set by the server, between 0.1 and 60.
     """
@@ -62,7 +62,7 @@ class WireTask(BaseModel):
     result_type: str | None = Field(None, alias="resultType")
 
     def make_state(self, *, is_clean: bool) -> ToolTaskState:
-        """Convert to the state for callers; `is_clean` sanitizes the message."""
+        """Convert to the state that callers get; with `is_clean`, sanitize the message."""
         message = self.message
         seconds = _USUAL if self.poll_interval is None else self.poll_interval / 1000
         return ToolTaskState(

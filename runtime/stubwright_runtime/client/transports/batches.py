@@ -21,7 +21,7 @@ def split_batch(text: bytes) -> list[bytes]:
 
 
 def find_excess(text: bytes) -> str | None:
-    """Return a clause that explains why a batch is too large, or `None` for smaller batches and other text."""
+    """Return a clause that describes a batch with too many messages, or `None` for any other text."""
     size = len(_parse_batch(text))
     if size <= _MOST_MESSAGES:
         return None

@@ -1,4 +1,4 @@
-"""Limits for a server: the message size, the total size, and the number of open requests.
+"""Limits for messages from a server: their size, their total size, and the number of open requests.
 
 A `ContextVar` passes a request's limit to the code that reads the response.
 """
@@ -42,14 +42,14 @@ class Bound:
 
     Attributes:
         most: The maximum size after decoding, in bytes; `None` for no limit.
-        broken: The error if the response exceeded the limit.
+        broken: The error that was raised because the response exceeded the limit, or `None`.
     """
 
     most: int | None
     broken: TooLargeError | None = None
 
     def check(self, size: int, who: str = "the server's response has") -> None:
-        """Raise TooLargeError if `size` bytes exceed the limit."""
+        """Raise TooLargeError if `size` bytes exceed the limit; `who` starts the message."""
         if self.most is not None and size > self.most:
             message = f"{who} more than {self.most:,} bytes"
             # Two exceptions, because the traceback of the raised one references this object.
@@ -87,7 +87,7 @@ class Bounds:
             self.check(self._seen, Bound(self.total), "the server sent")
 
     def check(self, size: int, bound: Bound, who: str = "the server's response has") -> None:
-        """Raise TooLargeError if `size` bytes exceed `bound`, and record it."""
+        """Raise TooLargeError if `size` bytes exceed `bound`, and store its message in `exceeded`."""
         try:
             bound.check(size, who)
         except TooLargeError as error:

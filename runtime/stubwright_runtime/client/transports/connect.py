@@ -1,4 +1,4 @@
-"""Creates the client for a target and keeps its connection open during a block.
+"""Creates the client for a target, and keeps the connection open during a block.
 
 A string is never run as a command.
 """
@@ -45,13 +45,13 @@ _TOOLSET: Final = "X-MCP-Toolset"
 def narrow(
     target: Target, headers: Mapping[str, str] | None, toolset: str | None, own: str | None
 ) -> tuple[Target, Mapping[str, str] | None]:
-    """Return the target and headers that restrict a server to the tools that all these toolsets contain.
+    """Return the target and headers that select only the tools that every toolset contains.
 
     Args:
-        target: What to connect to.
-        headers: The other headers, which can also select a toolset.
+        target: The target passed to `connect`.
+        headers: The HTTP headers passed to `connect`, which can also select a toolset.
         toolset: The toolset requested by the caller.
-        own: The client class's toolset.
+        own: The toolset of the client class, or `None`.
 
     Raises:
         ValueError: The caller requests a toolset that the target cannot select.
@@ -86,7 +86,7 @@ def create_client(
     """Create the client for a target, without opening it.
 
     Args:
-        target: What to connect to.
+        target: The URL, command, server object, client, session or transport.
         identity: The name and version that the client sends; by default the SDK's.
         given: The names of the callbacks that the caller passed.
         callbacks: Returns the callbacks as `mcp.Client` parameters.
@@ -180,7 +180,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             client: The client, which is not open yet.
             value: The block's value.
             package: The package name for log records.
-            closing: Called when the block is exited.
+            closing: Called when the block is exited, before the connection closes.
             opened: Called when the connection is open; an exception closes it again.
             failed: Called with the exception that ended the connection while the block was running.
         """
@@ -230,7 +230,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the connection. Cancellation is passed to the SDK; other exceptions are not."""
+        """Close the connection. If the block was cancelled, cancel the connection's task, too."""
         if self._closing is not None:
             self._closing()
         task, self._task = self._task, None
@@ -247,7 +247,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
                 return
             if error is None or _follows_from(error, reason):
                 raise reason from reason.__cause__
-            error.add_note(f"The connection failed, too: {type(reason).__name__}: {reason}")
+            error.add_note(f"The connection also failed: {type(reason).__name__}: {reason}")
 
     if not TYPE_CHECKING:  # type checkers also report these uses
 
@@ -307,7 +307,7 @@ def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
 
 
 def _describe_refusal(error: Exception) -> Exception:
-    """Return the exception to raise when a connection cannot be opened."""
+    """Convert an exception from opening a connection to the exception that the caller gets."""
     from mcp_types import PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
     from pydantic import ValidationError
 
@@ -351,7 +351,6 @@ def _suggest(target: str) -> str:
 
 
 def _parse_address(url: str) -> tuple[str, int]:
-    """Return a URL's host and port."""
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 

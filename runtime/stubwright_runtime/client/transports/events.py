@@ -36,10 +36,10 @@ class Event:
 
 
 class EventParser:
-    """A parser for one stream."""
+    """An incremental parser for one event stream."""
 
     def __init__(self, bounds: Bounds, bound: Bound) -> None:
-        """Prepare a parser with the limits for the connection and for a single event."""
+        """Prepare a parser that applies the connection's limits, and `bound` to each event."""
         self._bounds = bounds
         self._bound = bound
         self._begun = bytearray()

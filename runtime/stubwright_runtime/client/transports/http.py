@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from ..rpc.connection import RpcConnection
 
 _SECONDS_UNASKED: Final = 10.0
-"""The timeout for notifications."""
+"""The timeout for sending a notification, in seconds."""
 
 _SECONDS_FOR_TEXT: Final = 2.0
-"""The timeout for reading an error response's text."""
+"""The timeout for reading an error response's text, in seconds."""
 
 _MOST_OF_TEXT: Final = 1024
 """The maximum size of an error response's text, in bytes."""
@@ -81,7 +81,7 @@ class HttpTransport:
         Args:
             url: The MCP endpoint.
             headers: Headers for every request.
-            bounds: Size limits for responses.
+            bounds: The connection's size limits for responses.
             auth: Authorizes every request.
         """
         self.url = url
@@ -232,7 +232,7 @@ class HttpTransport:
         raise reading.explain_break()
 
     async def _listen(self) -> None:
-        """Receive messages outside any request (MCP 2025-11-25, "Listening for Messages from the Server")."""
+        """Receive messages that belong to no request (MCP 2025-11-25, "Listening for Messages from the Server")."""
         last, retry, attempt = None, _PAUSE, 0
         while attempt < _ATTEMPTS and self._sessions.session is not None:
             headers = {"accept": "text/event-stream", **({} if last is None else {"last-event-id": last})}
@@ -328,8 +328,10 @@ class _Exchange:
         self._break = ""
 
     async def read(self) -> bool:
-        """Read the response. Return False if its stream ended early. Raises the same exceptions as
-        `HttpTransport.exchange`."""
+        """Read the response, and return whether it is complete; a stream can end early.
+
+        Raises the same exceptions as `HttpTransport.exchange`.
+        """
         response = self._response
         media = response.headers.get("content-type", "").lower()
         if response.is_success:
@@ -346,7 +348,7 @@ class _Exchange:
         return True
 
     async def read_events(self, response: Reply) -> bool:
-        """Read an event stream up to the JSON-RPC response. Return False if the stream ended early."""
+        """Read an event stream up to the JSON-RPC response, and return whether the response arrived."""
         parser = EventParser(self._bounds, self._bounds.find_bound())
         self._break = ""
         try:
@@ -376,12 +378,11 @@ class _Exchange:
         return False
 
     def explain_break(self) -> MCPError:
-        """Return the error for an interrupted stream."""
         why = f"interrupted its response{self._break}"
         return _make_error(Refusal("unreachable", hide_secrets(self._request.url), why))
 
     async def _read_body(self, media: str) -> bytes:
-        """Return a JSON body, the start of an error response's text, or empty bytes."""
+        """Return a JSON body or the start of an error response's text; empty bytes for any other body."""
         response = self._response
         if media.startswith("application/json"):
             body, bound = bytearray(), self._bounds.find_bound()
@@ -407,7 +408,7 @@ class _Exchange:
         return bytes(start[:_MOST_OF_TEXT])
 
     def _check_refusal(self, body: bytes) -> None:
-        """Raise the error for a response that is not MCP."""
+        """Raise the error for an HTTP response that is not an MCP response."""
         response = self._response
         own = self._read_error(body)
         refusal = find_refusal(self._request, response, self._method, body)
@@ -421,7 +422,7 @@ class _Exchange:
             raise own
 
     def _read_error(self, body: bytes) -> MCPError:
-        """Return the body's JSON-RPC error, or an error for the status."""
+        """Return the JSON-RPC error in the body, or an error that reports the HTTP status."""
         try:
             message = parse_object(body)
             check_message(message, body)
@@ -437,7 +438,7 @@ class _Exchange:
         return MCPError(code=METHOD_NOT_FOUND, message="Not Found")
 
     def _receive(self, text: bytes, *, is_alone: bool = False) -> bool:
-        """Deliver a message. Return whether it is the response; if `is_alone`, it must be.
+        """Deliver a message, and return whether it is the response. With `is_alone`, any other message is an error.
 
         Raises:
             MCPError: The message is malformed or responds to another request.
@@ -457,7 +458,7 @@ class _Exchange:
         return is_answer
 
     def _has_other_id(self, message: dict[str, Any]) -> bool:
-        """Return whether a response has another request's ID. Errors may have a null ID."""
+        """Return whether a response has another request's ID. Errors can have a null ID."""
         if "id" not in message or ("error" in message and message["id"] is None):
             return False
         return str(message["id"]) != self._key

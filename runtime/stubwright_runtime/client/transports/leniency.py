@@ -39,7 +39,7 @@ def complete_result(result: dict[str, Any]) -> None:
 
 
 def drop_invalid_fields(value: Json) -> Json:
-    """Return the value, or a copy in which huge lists and objects are sampled."""
+    """Return a value, or, if it contains huge lists or objects, a copy with a sample of their entries."""
     if isinstance(value, list):
         some = value if len(value) <= _ITEMS else [value[0], *random.sample(value, _ITEMS)]
         below = [drop_invalid_fields(item) for item in some]
@@ -58,7 +58,7 @@ def _are_identical(some: list[Any], others: list[Any]) -> bool:
 
 
 def repair_fields(result: dict[str, Any], method: str, revision: str) -> dict[str, Any]:
-    """Return the result, or a sample of its entries if that sample is invalid.
+    """Return a result, or, if a sample of its entries is invalid, the result with only that sample.
 
     Args:
         result: The result.

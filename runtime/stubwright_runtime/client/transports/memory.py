@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MemoryTransport:
-    """The transport for a server object."""
+    """The transport for a server object in this process."""
 
     over_http = False
     name = "the server"

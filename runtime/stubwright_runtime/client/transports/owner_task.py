@@ -48,7 +48,7 @@ class OwnerTask:
         await self._wait_for(self._task, is_open)
         if not is_open.result():
             await self._wait_for(self._task, self._task)
-            self._task.result()  # raises
+            self._task.result()  # raises the exception from entering
         for variable, value in context.items():  # handlers of an in-process server may set context variables
             if variable.get(_UNSET) is not value:
                 self._adopted.append((variable, variable.set(value)))
@@ -96,7 +96,7 @@ class OwnerTask:
                 is_open.set_result(False)
 
     async def _wait_for(self, task: asyncio.Task[None], future: asyncio.Future[Any], *, shield: bool = False) -> None:
-        """Wait for a future. If the caller is cancelled, cancel the task and wait until it ends."""
+        """Wait for a future of the task. If the caller is cancelled, cancel the task and wait until it ends."""
         import anyio
 
         cancelled: asyncio.CancelledError | None = None

@@ -1,7 +1,7 @@
 """Headers that mirror a call's arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
 
-The server's `tools/list` defines which arguments to mirror. It is read before the first call to a tool with mirrored
-arguments, and again after a header mismatch.
+The server's `tools/list` defines which arguments to mirror. The client reads that list before the first call to a tool
+with mirrored arguments, and again after a header mismatch.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _Answer = TypeVar("_Answer")
 
 
 class ParameterHeaders:
-    """Sends calls with their headers over one connection."""
+    """Sends calls over one connection, with the headers that mirror their arguments."""
 
     def __init__(self, client: UntypedClient) -> None:
-        """Send calls through a client, which does not have to be open yet."""
+        """Prepare to send calls through a client, which does not have to be open yet."""
         self._client = client
         self._listed: set[str] = set()
         self._declared: dict[str, bool] = {}
@@ -47,7 +47,7 @@ class ParameterHeaders:
         send: Callable[[dict[str, Any]], Awaitable[_Answer]],
         params: dict[str, Any],
     ) -> _Answer:
-        """Send a call with its headers.
+        """Send a call with the headers that mirror its arguments.
 
         Args:
             tool: The tool.
@@ -77,7 +77,7 @@ class ParameterHeaders:
         return Revision.from_date(self._client.protocol_version).has("parameter_headers")
 
     def _mirrors(self) -> bool:
-        """Return whether calls have headers, which requires HTTP and revision 2026-07-28."""
+        """Return whether the connection mirrors arguments, which requires HTTP and MCP 2026-07-28 or later."""
         server: object = self._client.server
         if not self._has_headers:
             return False
@@ -89,7 +89,7 @@ class ParameterHeaders:
         return not isinstance(server, mcp.StdioServerParameters | Server | MCPServer | InProcessServer)
 
     async def _list(self, name: str, seconds: float | None) -> bool:
-        """List the server's tools up to this one and return whether the list is readable."""
+        """List the server's tools up to the tool `name`, and return whether the list is valid."""
         import anyio
         from pydantic import ValidationError
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _EXIT_SECONDS: Final = 1.0
 """Seconds for a process to exit after it has closed its standard output, and for its standard error to be read.
 
-    Children may keep the standard output open; it is ignored after this long without output.
+    Children can keep the standard output open; after this long without output, it is ignored.
 """
 
 _GRACE: Final = 2.0
@@ -54,7 +54,7 @@ class Command:
     """A command that starts a server.
 
     Attributes:
-        program: The name or path of the program.
+        program: The program's name or path.
         arguments: The arguments.
         environment: Additional environment variables.
         folder: The working directory, or `None` for the current directory.
@@ -215,7 +215,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._output = transport.get_pipe_transport(1)
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Process a chunk of standard output."""
+        """Split a chunk of standard output into lines and deliver them."""
         if self._has_ended or self._is_closing:
             return
         if self._is_silent:
@@ -258,7 +258,6 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 self._lines.extend(message for message in split_batch(line) if message.strip())
 
     def _deliver(self) -> None:
-        """Deliver lines while the connection has room."""
         connection = self._connection
         if connection is None or self._is_closing:
             return
@@ -314,7 +313,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._end()
 
     def _end(self) -> None:
-        """Fail the connection once all lines are delivered."""
+        """Fail the connection once all lines have been delivered."""
         if self._has_ended or self._is_closing:
             return
         self._has_ended = True
@@ -325,7 +324,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._ending = asyncio.get_running_loop().create_task(self._find_end())
 
     async def _find_end(self) -> None:
-        """Fail the connection with the process's exit status."""
+        """Fail the connection with an error that contains the process's exit status, if known."""
         import anyio
 
         if self._fault is None:

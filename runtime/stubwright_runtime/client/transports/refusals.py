@@ -41,7 +41,7 @@ _FIELD: Final = re.compile(r'\b(error|error_description|scope)=(?:"([^"]+)"|([^\
 """The parameters of a challenge that explain the refusal (RFC 6750, section 3)."""
 
 _SHORTEST: Final = 8
-"""Minimum token length; shorter words, such as `Bearer`, are not secrets."""
+"""The minimum length of a token; shorter words, such as `Bearer`, are not secrets."""
 
 _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
     HTTPStatus.NOT_IMPLEMENTED  # sent for every POST, for instance by static file servers
@@ -86,7 +86,7 @@ class Refusal:
     retry_after: float | None = None
 
     def to_error(self, error: MCPError) -> MCPError:
-        """Create the exception, with the code of the error that it replaces."""
+        """Create the exception that replaces `error`, with the same code."""
         from ..core import connect_errors
 
         if self.kind == "busy":
@@ -179,7 +179,7 @@ def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes
 
 
 def _list_secrets(request: HttpRequest) -> Sequence[str]:
-    """Return possible secrets in a request."""
+    """Return the strings in a request that could be secrets, such as tokens."""
     values = [value for name, value in request.headers.items() if name == SESSION or is_secret_name(name)]
     words = [word for value in values for word in _BETWEEN.split(value) if word == value or len(word) >= _SHORTEST]
     return [*words, *(value for _, value in request.url.params.multi_items()), request.url.password]
@@ -203,7 +203,7 @@ def _find_text(body: bytes, media: str) -> str:
 
 
 def _shorten_text(text: str, status: int) -> str:
-    """Shorten text to one line, or to nothing if it only repeats the status."""
+    """Shorten text to one line, or to an empty string if it only repeats the status."""
     text = " ".join(text.split())
     if _phrase(status).casefold().endswith(f" {text.rstrip('.').casefold()}"):
         return ""

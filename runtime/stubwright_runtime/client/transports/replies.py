@@ -35,7 +35,7 @@ class HttpRequest:
     body: bytes = b""
 
     def to_httpx2(self, cookies: httpx2.Cookies | None = None) -> httpx2.Request:
-        """Convert the request for httpx2."""
+        """Convert the request to an httpx2 request, with the cookies for its URL."""
         stream = httpx2.ByteStream(self.body)  # with `content`, httpx2 takes four times as long to create the headers
         request = httpx2.Request(self.method, self.url, headers=self.headers, cookies=cookies, stream=stream)
         request.read()
@@ -84,7 +84,7 @@ class Reply:
 
     @property
     def is_success(self) -> bool:
-        """True if the status is between 200 and 299."""
+        """True for a status from 200 to 299."""
         return 200 <= self.status < 300
 
     async def __aenter__(self) -> Self:
@@ -97,7 +97,7 @@ class Reply:
 
 
 class HttpClient:
-    """Sends requests over persistent connections, with the environment's certificates and proxies."""
+    """Sends requests over persistent connections, using the certificates and proxies from the environment."""
 
     def __init__(self, headers: Mapping[str, str], auth: httpx2.Auth | None) -> None:
         """Create a client.

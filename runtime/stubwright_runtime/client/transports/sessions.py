@@ -45,7 +45,7 @@ class Sessions:
         self._numbers = count(1)
 
     def record_start(self, method: str, session: str | None) -> None:
-        """Store the session from a handshake."""
+        """Store the session ID from the response to `initialize`."""
         if method == "initialize":
             self.session = session
 
@@ -75,7 +75,7 @@ class Sessions:
                 raise _make_error(again.refusal) from None
 
     def _deliver(self, message: Mapping[str, Any], received: dict[str, Any], size: int) -> None:
-        """Deliver a message and store the request if it succeeds."""
+        """Deliver a message, and store a successful request that a new session must repeat."""
         if "result" in received:
             self._remember(message)
         self._transport.connection.receive_message(received, size)
@@ -91,7 +91,7 @@ class Sessions:
                 self._remembered[method, subject] = message
 
     async def _wait_for_renewal(self, renewal: asyncio.Task[None], message: Mapping[str, Any]) -> None:
-        """Wait for the new session. Raises MCPError if it fails."""
+        """Wait for the new session. Raises MCPError if it cannot be started."""
         try:
             await asyncio.shield(renewal)
         except asyncio.CancelledError:
@@ -101,14 +101,14 @@ class Sessions:
             raise copy(error) from None  # each waiting request raises its own copy
 
     async def _renew(self, lost: Refusal) -> None:
-        """Start a new session. Raises MCPError if it fails."""
+        """Start a new session. Raises MCPError if it cannot be started."""
         try:
             if self._initialize is None:
                 raise _make_error(lost)
             wrong = await self._begin(self._initialize)
             if wrong is not None:
                 self.session = lost.session  # the next request tries again
-                why = f"no longer recognizes the client's session, and a new one failed: {wrong}"
+                why = f"no longer recognizes the client's session, and a new session could not be started: {wrong}"
                 raise _make_error(replace(lost, why=why))
         finally:
             self._renewal = None
@@ -119,7 +119,7 @@ class Sessions:
             self._renewal.cancel()
 
     async def _begin(self, initialize: Mapping[str, Any]) -> str | None:
-        """Repeat the handshake and restore the session's state; on failure, return the reason."""
+        """Repeat the handshake and restore the session's state. Return the reason for a failure, or `None`."""
         has_begun = False
         revision = self._transport.connection.revision
         with anyio.move_on_after(_SECONDS):
@@ -143,7 +143,7 @@ class Sessions:
         return None if has_begun else f"the server did not respond within {_SECONDS:.0f} seconds"
 
     async def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a request with a new ID and return its result. Raises MCPError for an error response."""
+        """Send a request under a new ID and return its result. Raises MCPError for an error response."""
         from .http import SessionLostError
 
         answers: list[dict[str, Any]] = []

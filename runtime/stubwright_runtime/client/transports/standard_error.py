@@ -1,6 +1,6 @@
 """Copies a server process's standard error and stores its first and last lines.
 
-A thread reads it, so that the server never blocks on the caller's event loop.
+A thread reads the lines, so that the server never blocks on the caller's event loop.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class StandardError:
     """One process's standard error.
 
     Attributes:
-        writing: The write end of the pipe, for the process; `start` closes it here.
+        writing: The write end of the pipe, which the process inherits; `start` closes it in this process.
     """
 
     def __init__(self, shown: TextIO | None) -> None:
-        """Create the pipe; `shown` receives a copy."""
+        """Create the pipe; `shown` receives a copy of all that is read."""
         self._shown = shown
         reading, writing = os.pipe()
         self.writing: TextIO = os.fdopen(writing, "w")
@@ -54,12 +54,12 @@ class StandardError:
         self._reader.start()
 
     def wait(self, seconds: float) -> None:
-        """Wait until everything is read, unless the server's children keep the pipe open."""
+        """Wait at most `seconds` until all output is read; the process's children can keep the pipe open."""
         if self._reader.ident is not None:
             self._reader.join(seconds)
 
     def list_lines(self) -> tuple[str, ...]:
-        """Return the first and last lines, with `…` for omitted ones, safe to show."""
+        """Return the first and last lines, safe to show on a terminal, with `…` for omitted lines."""
         ends = [self._begun] if self._begun.strip() else []
         lines = [*self._first, *(["…"] if self._passed_over else []), *self._last, *ends]
         return tuple(to_one_line(line)[:_LONGEST].rstrip() for line in lines)

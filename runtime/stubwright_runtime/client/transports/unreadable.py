@@ -33,7 +33,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class UnreadableError(Exception):
-    """A response is not a JSON-RPC message. The text is a clause that describes the response."""
+    """A response is not a JSON-RPC message. The text is a clause about the response, such as `it is empty`."""
 
     @property
     def sentence(self) -> str:
@@ -59,7 +59,7 @@ def parse_object(data: bytes) -> dict[str, Any]:
 def describe_syntax(data: str | bytes, why: str) -> str:
     """Return a clause that describes invalid JSON.
 
-    This locates lone surrogates, which Python's JSON parser accepts but UTF-8 cannot encode (RFC 8259, 8.2).
+    The clause also locates lone surrogates, which Python's JSON parser accepts but UTF-8 cannot encode (RFC 8259, 8.2).
     """
     with suppress(ValueError, RecursionError):  # which `why` describes
         place = _find_surrogate(json.loads(data))
@@ -69,7 +69,7 @@ def describe_syntax(data: str | bytes, why: str) -> str:
 
 
 def _find_surrogate(value: Any) -> str | None:
-    """Return the location of the first lone surrogate, with its parent's name, or `None`."""
+    """Return the location of the first lone surrogate, and the name of the object that contains it, or `None`."""
     waiting: list[tuple[str, str, Any]] = [("", "", value)]
     while waiting:
         place, owner, item = waiting.pop()
@@ -92,7 +92,7 @@ def _is_half(text: str) -> bool:
 
 
 def is_sound(message: dict[str, Any]) -> bool:
-    """Return whether an object is certainly a valid message. For other objects, call `check_message`."""
+    """Return whether a quick check shows that an object is a valid message. If not, call `check_message`."""
     if message.get("jsonrpc") != "2.0":
         return False
     key = message.get("id")
