@@ -1,4 +1,4 @@
-"""The interface between a server object and a client in the same process."""
+"""The interface through which a client connects to a server object in the same process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class InProcessServer(Protocol):
-    """A server object for clients in the same process."""
+    """A server object to which clients in the same process can connect."""
 
     def open_connection(self, deliver: Send, /) -> AbstractAsyncContextManager[Send]:
         """Connect a client during an `async with` block.

@@ -134,7 +134,7 @@ class Tool:
 
     @cached_property
     def extension(self) -> dict[str, Any]:
-        """The tool's `stubwright` object in the manifest, which is never sent."""
+        """The tool's `stubwright` object in the manifest, which is never sent to clients."""
         return self.package.list_entries("tools")[self.name][1]
 
     @cached_property
@@ -179,7 +179,7 @@ class Tool:
 
     @cached_property
     def is_bound(self) -> bool:
-        """True if the manifest binds the tool to an HTTP call, so that it needs no handler."""
+        """True if the manifest binds the tool to an HTTP call, so that the tool needs no handler."""
         return "http" in self.extension
 
     @cached_property
@@ -333,7 +333,7 @@ class Package:
         }
 
     def resolve_alias(self, name: str) -> str:
-        """Return a tool's current name for a former or current one."""
+        """Return a tool's current name, given a former or the current name."""
         alias = self.aliases.get(name)
         return name if alias is None else alias.tool
 

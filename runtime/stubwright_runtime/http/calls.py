@@ -78,11 +78,11 @@ _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
 _FIRST_WAIT: Final = 0.5
 _LONGEST_WAIT: Final = 10.0
-"""The maximum delay before a retry, in seconds. If an API asks for a longer wait, the caller gets the error instead."""
+"""The maximum delay before a retry, in seconds. If an API requires a longer one, the caller gets the error."""
 
 _CONNECTING: Final = 10.0
 _PLAIN: Final = ""
-"""Key for the client that APIs without a client certificate share."""
+"""The key for the HTTP client that all APIs without a client certificate share."""
 
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # lower levels log URLs, which can contain keys
 
@@ -97,7 +97,7 @@ def bind(package: Package, handlers: object) -> Handlers:
 
 
 class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
-    """The user's handlers and the HTTP calls of a package. Entering it also enters the user's handlers."""
+    """The user's handlers and the HTTP calls of a package. Entering these handlers also enters the user's handlers."""
 
     def __init__(self, package: Package, handlers: object) -> None:
         """Add the package's bound tools to the user's handlers."""
@@ -225,7 +225,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         retries: int,
         principal: Principal,
     ) -> tuple[Sequence[str], OutgoingRequest, Answer]:
-        """Try each scheme set until the API returns a status other than 401; return the set, request and response."""
+        """Try each set of schemes until the API does not return 401. Return the set, the request and the response."""
         for number, schemes in enumerate(credentials, 1):
             outgoing = await self._make_request(client, binding, prepare, schemes, principal)
             answer = await _send(client, binding, outgoing, retries)
@@ -353,7 +353,7 @@ async def _send(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
             _debug(outgoing, reason := describe(error, _split_name(error)), begun)
             if is_last:
                 raise _failure(binding, outgoing, f"cannot be reached: {reason}", is_sent=False) from None
-        except (httpx2.TransportError, ssl.SSLError) as error:  # the latter if an API rejects a certificate
+        except (httpx2.TransportError, ssl.SSLError) as error:  # SSLError if an API rejects a certificate
             _debug(outgoing, reason := describe(error, _split_name(error)), begun)
             if is_last:
                 raise _failure(binding, outgoing, f"did not finish its response: {reason}") from None
@@ -469,6 +469,6 @@ def _is_stream(headers: Mapping[str, str]) -> bool:
 
 
 def _split_name(error: Exception) -> str:
-    """Return the error's class name as words; its message may contain a URL."""
+    """Return the error's class name as words, because the error's message can contain a URL."""
     name = type(error).__name__
     return "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .requests import Api, ReadEvents
 
 _SHOWN: Final = 300
-"""The maximum length of an event in a progress message."""
+"""The maximum length of an event in a progress message, in characters."""
 
 _EARLY: Final = 0.1
 """Fraction of a call's timeout reserved for returning the result of an endless stream."""

@@ -141,7 +141,7 @@ def _list_applied(root: Mapping[str, Any], schemas: list[Mapping[str, Any]]) -> 
     """Yield each schema that applies to a value, following references, `allOf` and alternatives."""
     visited: set[int] = set()
     waiting: list[Any] = [*schemas]
-    for schema in waiting:  # grows during the loop
+    for schema in waiting:  # the list grows during the loop
         if not isinstance(schema, dict) or id(schema) in visited:
             continue
         visited.add(id(schema))

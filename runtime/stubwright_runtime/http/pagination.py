@@ -31,7 +31,7 @@ _LONGEST: Final = 4096
 _MOST_PAIRS: Final = 50
 _FURTHEST: Final = 2**53
 _FURTHEST_CURSOR: Final = 2**128
-"""Cursors can be IDs, often with 64 bits."""
+"""The maximum numeric cursor. Cursors can be IDs, which often have 64 bits."""
 
 _LINK: Final = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s;,="]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
 """A link and its parameters in a `Link` header (RFC 8288, 3)."""
@@ -103,7 +103,7 @@ class Page:
         if self.by == "cursor" and isinstance(value, str):
             return value != ""
         if self.by == "cursor" and isinstance(value, float):
-            return abs(value) < _FURTHEST  # larger floats are inexact
+            return abs(value) < _FURTHEST  # larger floats do not represent integers exactly
         if not isinstance(value, int) or isinstance(value, bool):
             return False
         if self.by == "cursor":
@@ -219,7 +219,7 @@ class PageRequest:
             here = parse_qsl(urlsplit(answer.url).query, keep_blank_values=True)
         except ValueError:
             raise SchemaMismatch("The API's link to its next page is not a URL.") from None
-        # Keep only changed parameters: the query can contain credentials, and a cursor must not.
+        # Keep only changed parameters, because the query can contain credentials, which must not be in a cursor.
         changed = {name for name, _ in {*there} - {*here}}
         strange = sorted(changed - self.page.parameters)
         if strange:
@@ -235,7 +235,8 @@ def find_next_link(header: str) -> str | None:
     """Return the next page's URL from a `Link` header (RFC 8288, 3), or `None`."""
     for target, parameters in _LINK.findall(header[:_LONGEST_HEADER]):
         pairs = ((name.lower(), quoted or token) for name, quoted, token in _PARAMETER.findall(parameters))
-        relation = next((value for name, value in pairs if name == "rel"), "")  # only the first `rel` counts (3.3)
+        # Only a link's first `rel` counts (RFC 8288, 3.3).
+        relation = next((value for name, value in pairs if name == "rel"), "")
         if "next" in relation.lower().split():
             return str(target)
     return None

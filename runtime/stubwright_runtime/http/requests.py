@@ -90,7 +90,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """A request to send, and the `secrets` in it."""
+    """A request to an API, and the `secrets` that it contains."""
 
     method: str
     url: str = field(repr=False)
@@ -119,7 +119,7 @@ class Binding:
     """A tool's `http`, and the API that the tool calls."""
 
     def __init__(self, http: Mapping[str, Any], api: Api, schema: Mapping[str, Any]) -> None:
-        """Parse a tool's `http` once for all its requests.
+        """Parse a tool's `http`, once for all requests.
 
         Args:
             http: The tool's `http`.
@@ -266,7 +266,7 @@ class Binding:
         """Return whether the environment has a scheme's credentials, or the token for its grant."""
         scheme = self.api.auth[name]
         if is_exchange(scheme):
-            return True  # a caller without a token gets an error
+            return True  # the request for a token reports a missing token
         if scheme["type"] == "oauth2" and environment.get(scheme["env"]):
             return True
         return all(environment.get(variable) for variable in self._variables([name]))
@@ -314,12 +314,13 @@ class Binding:
             if not is_mapping(value):
                 raise ToolError(f"The API requires an object as `{media}`.")
             if kind == _MULTIPART:
-                return None, self._make_parts(value, values)  # the HTTP client adds the header with the boundary
+                # The HTTP client adds the `Content-Type` header, with the boundary.
+                return None, self._make_parts(value, values)
             making.headers.append(header)
             charset = _find_charset(media)
             if charset != "utf-8":
                 for name, item in value.items():
-                    _encode_text(name, name + format_plain(item), media)  # raises for characters outside the charset
+                    _encode_text(name, name + format_plain(item), media)  # raises for a character outside the charset
             fields = [part for name, item in value.items() for part in self._field(name, item, charset)]
             return "&".join(fields).encode(), ()
         making.headers.append(header)

@@ -21,10 +21,10 @@ from ..values.units import parse_retry_after
 from .media import is_text
 
 _SHORTEST: Final = 6
-"""The minimum length of credentials to redact in successful responses."""
+"""The minimum length of credentials to redact in successful responses, in characters."""
 
 _DIGITS: Final = 20
-"""The maximum length of a quoted number."""
+"""The maximum length of a quoted number, in characters."""
 
 _JSON: Final = {"content-type": "application/json"}
 
@@ -48,7 +48,7 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The body, decoded with its charset."""
+        """The body, decoded with the charset of its media type."""
         _, _, charset = self.headers.get("content-type", "").lower().partition("charset=")
         name = charset.partition(";")[0].strip(" \"'") or "utf-8"
         try:
@@ -63,7 +63,7 @@ class Answer:
 
 
 def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
-    """Remove our credentials from a response; some APIs echo them verbatim, in JSON, or in a URL.
+    """Remove our credentials from a response; some APIs echo the request verbatim, in JSON, or in a URL.
 
     Args:
         answer: The response.
@@ -76,7 +76,7 @@ def conceal(answer: Answer, secrets: Sequence[str]) -> Answer:
         body = body.replace(form.encode(), REDACTED.encode())
     # JSON can escape any character of a secret.
     if answer.is_json and b"\\u" in body:
-        with suppress(ValueError, RecursionError):  # not JSON
+        with suppress(ValueError, RecursionError):  # the body is not JSON
             value = json.loads(body)
             if (without := _redact(value, forms)) != value:
                 body = json.dumps(without, ensure_ascii=False).encode("utf-8", "replace")
@@ -115,7 +115,7 @@ def _redact(value: Any, forms: Sequence[str]) -> Any:
 
 
 class SchemaMismatch(ToolError):
-    """The response does not match the tool's `outputSchema`. `instead` is the result for a tool without one."""
+    """The response does not match the tool's `outputSchema`; without a schema, the result is `instead`."""
 
     def __init__(self, message: str, instead: Content | None = None) -> None:
         super().__init__(message)

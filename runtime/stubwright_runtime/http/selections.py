@@ -53,7 +53,7 @@ def merge(first: Tree, second: Tree) -> Tree:
 
 
 def select_below(tree: Tree, step: str) -> Tree | None:
-    """Return the tree below a property or item, or `None` if it is not selected."""
+    """Return the tree below a property or item, or `None` if the tree does not select that property or item."""
     if not tree:
         return WHOLE
     named, starred = tree.get(step), tree.get(None)

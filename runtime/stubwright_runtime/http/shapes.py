@@ -1,4 +1,4 @@
-"""Builds a tool's result from parts of a response: its body, headers, and items."""
+"""Builds a tool's result from parts of a response: the body, headers, and items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .responses import Answer
 
 _TRUTH: Final = {"true": True, "false": False}
-_LONGEST: Final = 40  # maximum digits for a number in a header
+_LONGEST: Final = 40  # the maximum number of digits of a number in a header
 
 
 class PageShape(Protocol):

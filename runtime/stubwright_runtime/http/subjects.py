@@ -28,7 +28,7 @@ EACH: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A caller: its principal, its token, and the seconds until the token expires, if known."""
+    """A caller: the principal, the token, and the seconds until the token expires, if known."""
 
     principal: str
     token: str = field(repr=False)

@@ -36,7 +36,7 @@ _EXCHANGED: Final = 300.0
 """The default lifetime of an exchanged token in seconds."""
 
 _MARGIN: Final = 30.0
-"""Tokens are renewed this many seconds before they expire, but at most a tenth of their lifetime before."""
+"""Seconds before a token's expiry at which the token is renewed; at most a tenth of its lifetime."""
 
 _ERRORS: Final = frozenset(
     {"access_denied", "consent_required", "interaction_required", "invalid_client", "invalid_client_metadata"}
@@ -106,7 +106,7 @@ class Tokens:
                 grant_state = await self._refresh(client, scheme, environment, None)
                 tokens[scheme["env"]] = grant_state.token
                 if grant_state.refresh:
-                    tokens[scheme["refreshTokenEnv"]] = grant_state.refresh  # for redaction
+                    tokens[scheme["refreshTokenEnv"]] = grant_state.refresh  # so that the token can be redacted
         return {**environment, **tokens} if tokens else environment
 
     def forget_refused(
@@ -191,7 +191,7 @@ async def _get(
     # Count from before the request, because the response does not say when the lifetime starts.
     grant_state.fresh_until = begun + life
     if "refreshTokenEnv" in scheme and isinstance(answer.get("refresh_token"), str) and answer["refresh_token"]:
-        grant_state.refresh = answer["refresh_token"]  # the previous one may no longer be valid (RFC 6749, 6)
+        grant_state.refresh = answer["refresh_token"]  # the previous refresh token may no longer be valid (RFC 6749, 6)
 
 
 async def _answer(
@@ -260,7 +260,7 @@ def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Pri
 
 
 def _parse_object(body: bytes) -> Any:
-    """Parse a JSON object or return an empty one for any other body."""
+    """Parse a JSON object; return an empty object for any other body."""
     try:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -269,7 +269,7 @@ def _parse_object(body: bytes) -> Any:
 
 
 def find_error_code(response: Mapping[str, Any]) -> str:
-    """Return a response's error code if it is safe to show, else an empty string."""
+    """Return a token response's error code if the code is safe to show, else an empty string."""
     code = response.get("error")
     return code if isinstance(code, str) and code in _ERRORS else ""
 
@@ -285,7 +285,7 @@ def is_bearer(response: Mapping[str, Any]) -> bool:
 
 
 def find_lifetime(response: Mapping[str, Any]) -> float:
-    """Return a token's usable lifetime in seconds, or infinity if it is unknown or invalid."""
+    """Return a token's usable lifetime in seconds, or infinity if the lifetime is unknown or invalid."""
     seconds = response.get("expires_in")
     if isinstance(seconds, str) and seconds.isdecimal() and len(seconds) < 10:
         seconds = int(seconds)

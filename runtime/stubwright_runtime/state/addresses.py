@@ -47,7 +47,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """The URL with its options, without credentials."""
+        """The URL with the options, without credentials."""
         return f"{self.shown}?{urlencode(self.options)}"
 
 

@@ -38,14 +38,14 @@ class Lease:
 
 
 class LeaseRenewer:
-    """Renews leases from one thread, which runs while any lease is held."""
+    """Renews leases from one thread, which stops when this process has no leases."""
 
     def __init__(self, store: Store) -> None:
         """Create a renewer without leases."""
         self._store = store
         self._leases: set[Lease] = set()
         self._changed = threading.Condition()
-        self._wakes = 0.0  # the thread waits until then so that short calls do not wake it
+        self._wakes = 0.0  # the thread waits until the next renewal is due, so that short calls do not wake it
         self._thread: threading.Thread | None = None
 
     @contextmanager

@@ -322,14 +322,14 @@ class MemoryStore:
         while self._ends and self._ends[0][0] <= now:
             _, name = heapq.heappop(self._ends)
             entry = self._records.get(name)
-            # The record was deleted, or replaced by a record that does not expire.
+            # The record was deleted, or replaced with a record that does not expire.
             if entry is None or entry.until == _NEVER:
                 continue
             if entry.until <= now:
                 self._forget(name)
-            else:  # its expiry was extended
+            else:  # the record's expiry was extended
                 heapq.heappush(self._ends, (entry.until, name))
-        if len(self._ends) > 2 * len(self._records) + _FEW:  # most belong to deleted records
+        if len(self._ends) > 2 * len(self._records) + _FEW:  # most entries belong to deleted records
             self._ends = [(entry.until, name) for name, entry in self._records.items() if entry.until < _NEVER]
             heapq.heapify(self._ends)
         if now < self._swept + _SWEEP:

@@ -35,7 +35,7 @@ _UNUSABLE: Final = {
 """Unsupported Redis modes."""
 
 _CODE: Final = re.compile(r"(?!WRONGTYPE\b)[A-Z]{2,} ")
-"""The prefix of Redis errors about the server; errors about a key have a different prefix."""
+"""The prefix of Redis errors that concern the server; an error that concerns a key has another prefix."""
 
 
 class WaitBudget:
@@ -128,7 +128,7 @@ class Outages:
                 # After a cancelled probe, let the next exchange probe.
                 self._quiet_until = min(self._quiet_until, self._clock())
                 raise
-            if now > self._lost_at:  # an earlier exchange does not reflect the current state
+            if now > self._lost_at:  # an exchange that started earlier does not show the current state
                 self.mark_up(writes=writes)
         finally:
             budget.end(self._clock())
@@ -155,9 +155,9 @@ class Outages:
             raise StateLost(f"{self._url} cannot be used")
 
     def record_unreadable(self, why: str) -> None:
-        """Count unreadable data and log a warning for it, with decreasing frequency."""
+        """Count unreadable data, and log a warning with decreasing frequency."""
         self._unreadable += 1
-        if self._unreadable & (self._unreadable - 1) == 0:  # the first, the second, the fourth …
+        if self._unreadable & (self._unreadable - 1) == 0:  # log the first, the second, the fourth, …
             log().warning(
                 "data at %s was modified after it was stored (%d times so far): %s",
                 self._url,

@@ -25,7 +25,7 @@ _SEEN: Final = 20_000
 
 
 _LONG: Final = 30 * 24 * 3600 * 1000
-"""The lifetime in milliseconds of an index that replaces a restored index without expiry."""
+"""The lifetime of an index that replaces a restored index without an expiry, in milliseconds."""
 
 
 class Entry(NamedTuple):
@@ -114,7 +114,7 @@ class HighWaterMarks:
         self._numbers: OrderedDict[str, tuple[int, int | None]] = OrderedDict()
 
     def find_number(self, index: str, now: int | None = None) -> int:
-        """Return an index's highest known number, or 0 if it is unknown or expired."""
+        """Return an index's highest known number, or 0 if the number is unknown or the index has expired."""
         number, end = self._numbers.get(index, (0, None))
         if end is None or now is None or now <= end:
             return number

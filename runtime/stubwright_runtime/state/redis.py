@@ -57,7 +57,7 @@ _LONGEST_REST: Final = 2.0
 """The maximum interval between attempts to resubscribe to the store, in seconds."""
 
 _NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,14}")
-"""A number in Lua's notation."""
+"""Matches a number in Lua's notation."""
 
 _NEVER: Final = -1
 """The value that scripts use instead of a missing time."""
@@ -69,7 +69,7 @@ _SLACK: Final = 1000
 """Milliseconds added to the expiries in an index, because time passes between reading and changing it."""
 
 _TOKEN: Final = 16
-"""The number of bytes that identify a ciphertext."""
+"""The number of first bytes that identify a ciphertext."""
 
 _MANY: Final = 64
 """If an index has more records without a fixed expiry, the store checks which of them still exist."""
@@ -468,7 +468,7 @@ class RedisStore:
                         if message is not None:
                             await self._receive(message["channel"].decode(errors="replace"), message["data"])
             except gone as error:
-                if not isinstance(error, StateLost):  # already logged
+                if not isinstance(error, StateLost):  # the outage is already logged
                     self._outages.mark_down(error)
                 failures += 1
                 await asyncio.sleep(min(_LONGEST_REST, 0.05 * 2**failures))

@@ -171,7 +171,7 @@ local record_index = nil
 redis.call('SET', KEYS[7], ARGV[11], 'PX', ARGV[12])
 return 1
 """,
-    # Reading extends the expiry of a record with an idle time; its index must not expire before it.
+    # Reading extends the expiry of a record with an idle time; the record's index must not expire before the record.
     "get": f"""{_NOW}{_USE}
 local found = redis.call('HMGET', KEYS[1], 'd', 'v', 'e', 'i', 'x', 's', 'b', 'r', 'f')
 if not found[1] or not found[9] then return false end

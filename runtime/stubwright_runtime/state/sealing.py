@@ -1,4 +1,4 @@
-"""Seals state that clients store for the server: it is encrypted, authenticated, and bound to its call.
+"""Seals state that clients store for the server: encrypts and authenticates it, and binds it to its call.
 
 The module `nonces` prevents replays.
 """
@@ -47,7 +47,7 @@ class Call:
     caller: str
 
     def compute_digest(self) -> bytes:
-        """Return a digest of the method and bound parameters; missing parameters equal empty ones."""
+        """Return a digest of the method and the bound parameters. A missing parameter equals an empty one."""
         bound = {key: self.params[key] for key in _BOUND if self.params.get(key)}
         return _digest(json.dumps([self.method, bound], sort_keys=True))
 
@@ -92,7 +92,8 @@ class StateSealer:
         expiry, server, caller, digest = _BINDING.unpack_from(data)
         if now >= expiry:
             raise InvalidStateError("it has expired")
-        if now + self._seconds + _SKEW < expiry:  # otherwise a temporarily wrong clock could create a token for years
+        # Otherwise a clock that is wrong for a moment could create a token that is valid for years.
+        if now + self._seconds + _SKEW < expiry:
             raise InvalidStateError("it expires too late: the clock was set back, or another process has a fast clock")
         if server != _digest(self._server):
             raise InvalidStateError("it belongs to another server")

@@ -33,7 +33,7 @@ class StateLost(Exception):
 
 
 def describe_lost_state(*, is_unknown: bool) -> str:
-    """Return the message for callers while the store is unavailable."""
+    """Return the error message that callers get while the store is unavailable."""
     if is_unknown:
         effect, advice = "the request may have taken effect", "Check its effects, and try again"
     else:
@@ -186,11 +186,11 @@ class Store(Protocol):
         ...
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """Return a record, or `None` if it does not exist. This restarts its idle time."""
+        """Return a record, or `None` if it does not exist. This restarts the record's idle time."""
         ...
 
     async def measure(self, kind: str, key: str) -> int | None:
-        """Return a record's size, or `None` if it does not exist. This does not restart its idle time."""
+        """Return a record's size, or `None` if it does not exist. This does not restart the record's idle time."""
         ...
 
     async def replace(
@@ -204,7 +204,7 @@ class Store(Protocol):
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """Replace a record's data if `version` is current, and return whether it was. This restarts the idle time.
+        """Replace a record's data, and restart its idle time, if `version` is current. Return whether it was.
 
         Args:
             kind: The record's kind.
@@ -268,7 +268,7 @@ class Store(Protocol):
         ...
 
     async def publish(self, topic: str, data: bytes) -> None:
-        """Send data to all of a topic's listeners, in this and other processes."""
+        """Send data to all listeners of a topic, in this process and in others."""
         ...
 
     def listen(self, topic: str, listener: Listener) -> Callable[[], None]:

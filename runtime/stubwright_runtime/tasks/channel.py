@@ -25,7 +25,7 @@ _LEVELS: Final[Mapping[LogLevel, int]] = {
 }
 
 _MAX_CHARACTERS: Final = 500
-"""The maximum length of a task's message."""
+"""The maximum length of a task's message, in characters."""
 
 
 class TaskChannel:
@@ -59,7 +59,7 @@ class TaskChannel:
         await self._connections.send_progress(self._task.id, done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Send a log message or write it to the server's log if the client is disconnected."""
+        """Send a log message to the client, or write it to the server's log if the client is disconnected."""
         if not await self._connections.log(self._task.id, level, data, logger):
             text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
             self._log.log(_LEVELS[level], "%s: %s", logger or self._task.tool, text)
@@ -78,7 +78,7 @@ class TaskChannel:
         """Do nothing, because clients get the questions with the task's state."""
 
     async def complete_elicitation(self, elicitation: str) -> bool:
-        """Notify the client that a URL elicitation is complete, if it is connected."""
+        """Notify the client, if it is connected, that a URL elicitation is complete. Return whether it is connected."""
         return await self._connections.complete_elicitation(self._task.id, elicitation)
 
 

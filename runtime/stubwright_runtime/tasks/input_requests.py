@@ -42,7 +42,7 @@ class TaskInputRequests(InputRequests):
         return elicitation or hashlib.sha256(f"{self._task.id} {self._visits}".encode()).hexdigest()[:32]
 
     def _get_seed(self) -> str:
-        return self._task.origin or self._task.id  # a run whose process dies stores no seed
+        return self._task.origin or self._task.id  # a seed would be lost if the run's process died
 
     async def save(self) -> None:
         """Store the values immediately, so that a run after a crash does not compute them again."""

@@ -103,7 +103,7 @@ class Methods:
         methods = self._stateless if is_stateless else self._handshake
         is_known = request.method in methods and (is_stateless or request.revision.has("handshake_tasks"))
         if (is_known or is_stateless) and not request.is_admissible:
-            await call_next(request)  # raises the error for an invalid request
+            await call_next(request)  # this raises the error for an invalid request
         if not is_known:
             raise refuse_unknown_method(request.method)
         if not is_stateless:
@@ -149,7 +149,7 @@ class Methods:
         return wire.to_handshake_task(await self._find(request))
 
     async def _result(self, request: Request) -> dict[str, Any]:
-        """Wait for a task to finish, asking its questions.
+        """Wait for a task to finish, and ask its questions in the meantime.
 
         A client that cannot resume its stream waits only until its token expires.
         """

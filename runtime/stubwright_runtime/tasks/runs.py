@@ -61,7 +61,7 @@ _MESSAGE_INTERVAL: Final = 1.0
 """The minimum time between saves of a task's message, in seconds."""
 
 _MAX_CHARACTERS: Final = 200
-"""The maximum length of an error in a task's message."""
+"""The maximum length of an error in a task's message, in characters."""
 
 
 @dataclass(slots=True)
@@ -109,7 +109,7 @@ class Runs:
 
     async def work(self, name: str) -> bool:
         """Run a task if it is due; see `TaskWork`."""
-        if name in self._running:  # applies even after a store outage longer than a lease
+        if name in self._running:  # the limit applies even after a store outage that is longer than a lease
             return False
         self._running.add(name)
         try:
@@ -199,7 +199,7 @@ class Runs:
         return replace(_to_failed(task, INTERNAL_ERROR, text), is_abandoned=is_repeatable)
 
     def _make_request(self, attempt: _Attempt) -> Request:
-        """Create the request for a run, whose client has already received a response."""
+        """Create the request for a run; the client has already received the response to the call."""
         task = attempt.task
 
         def open_channel(_request: Request) -> Channel:
@@ -220,7 +220,7 @@ class Runs:
             record=attempt.call_state,
             task_id=task.id,
             attempt=task.attempt,
-            patience=math.inf,  # already admitted when the task was created
+            patience=math.inf,  # the call was admitted when the task was created
         )
 
     async def _run(self, attempt: _Attempt, request: Request) -> None:
@@ -348,7 +348,7 @@ class Runs:
         await self._fail(attempt, INTERNAL_ERROR, text)
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
-        """Fail the task with the handler's protocol error; other exceptions are only logged."""
+        """Fail the task with the handler's protocol error. For any other exception, log it and return a reference."""
         raised = find_mcp_error(error)
         if raised is not None:
             attempt.call_state.status, attempt.call_state.reason = "failed", "protocol_error"

@@ -194,7 +194,7 @@ class Tasks:
         return partial(self._begin, tool, asked)
 
     async def _begin(self, tool: Tool, asked: Any, request: Request) -> Outcome:
-        """Ask any questions that precede the task, then create and submit it."""
+        """Ask any questions that precede the task, then create and submit the task."""
         terms, connection = _TaskSettings.from_tool(tool), find_connection(request)
         questions: Mapping[str, Any] = tool.extension.get("ask") or {}
         asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
@@ -266,7 +266,7 @@ def refuse_without_tasks() -> ProtocolError:
 
 
 def find_owner(principal: Principal, connection: TaskConnection, revision: Revision) -> str:
-    """Return a task's owner: the principal, plus the session if it is anonymous and the revision has sessions."""
+    """Return a task's owner: the principal, plus the session for anonymous callers of revisions with sessions."""
     if principal.kind != "anonymous" or revision.has("stateless"):
         return principal.key
     return json.dumps([principal.key, connection.session])

@@ -129,7 +129,7 @@ class TaskStore:
             if record is None or task is None or task.is_terminal or (changed := make(task)) is None:
                 return None
             if changed.is_abandoned:
-                await self._store.switch(_GIVEN_UP, name, on=True)  # add it first so that the list is complete
+                await self._store.switch(_GIVEN_UP, name, on=True)  # add the task first, so that the list is complete
             is_forgotten = changed.is_terminal and not changed.is_abandoned
             # Clocks differ between processes, but `updated` must not decrease.
             changed = replace(changed.end() if is_forgotten else changed, updated=max(self.now(), task.updated))

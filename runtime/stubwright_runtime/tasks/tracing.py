@@ -1,4 +1,4 @@
-"""OpenTelemetry for tasks: metrics, and spans for runs in the call's trace. It is imported only if enabled."""
+"""OpenTelemetry for tasks: metrics, and spans for runs in the call's trace. It is imported only with telemetry."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def record_age(tool: str, seconds: float) -> None:
 
 
 def count_death(tool: str, *, is_retried: bool) -> None:
-    """Count a run whose process died, and its retry, if any."""
+    """Count a run whose process died, and whether the task is retried."""
     if is_observed():
         for name in ("deaths", "retries") if is_retried else ("deaths",):
             _create_counter(name).add(1, {"gen_ai.tool.name": tool})

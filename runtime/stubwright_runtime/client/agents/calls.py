@@ -104,7 +104,7 @@ class AgentTool:
         return dict(self.function.parameters)
 
     async def call(self, arguments: Mapping[str, Any] | str) -> AgentResult:
-        """Call the tool with the model's arguments, as an object or its JSON.
+        """Call the tool with the model's arguments, an object or the object's JSON.
 
         Raises:
             CallFailedError: The arguments cannot be parsed or sent, the tool returned `isError`, the server rejected

@@ -104,7 +104,7 @@ async def get_skill(client: Binding, uri: str) -> Skill:
 
 
 async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> bytes:
-    """Read a skill's file and verify its size and digest against the skill's entry.
+    """Read a skill's file, and verify the file's size and digest against the skill's entry.
 
     Args:
         client: A connected client.

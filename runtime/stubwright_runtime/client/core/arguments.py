@@ -70,7 +70,7 @@ def _to_sendable(value: object, name: str) -> Any:
         json_value = _to_json(value, name)
     except RecursionError:
         raise DepthError(name) from None
-    if isinstance(json_value, dict | list) and is_too_deep([json_value]):  # within the arguments object
+    if isinstance(json_value, dict | list) and is_too_deep([json_value]):  # the arguments object is one level, too
         raise DepthError(name)
     return json_value
 

@@ -235,7 +235,7 @@ class Binding:
         on_progress: OnProgress | Omit | None = OMIT,
         idempotency_key: str | Omit | None = OMIT,
     ) -> Self:
-        """Return a client on the same connection with some options replaced.
+        """Return a client for the same connection, with some options replaced.
 
         `None` removes an option. See `connect` for the options. `idempotency_key` is the key for one call to a tool
         with `once: {key: request}`; pass the same key to retry the call later.
@@ -290,7 +290,7 @@ class Binding:
 
     @property
     def raw(self) -> UntypedClient:
-        """The untyped client, for requests without a typed method. Its calls are neither validated nor confirmed."""
+        """The untyped client, for requests without a typed method; its calls are neither validated nor confirmed."""
         return self._session.client
 
     @property

@@ -1,4 +1,4 @@
-"""Performs a call: reports its start, confirms it, sends it, validates its result, and reports its end."""
+"""Performs a call: reports the start, confirms the call, sends it, validates the result, and reports the end."""
 
 from __future__ import annotations
 

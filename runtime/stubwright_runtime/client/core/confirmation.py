@@ -37,12 +37,12 @@ def is_dangerous(tool: Tool) -> bool:
 def requires_confirmation(
     policy: Mapping[str, Any], annotations: Mapping[str, Any] | None, client: Mapping[str, Any] | None
 ) -> bool:
-    """Return whether a tool's calls need confirmation, based on its policy and annotations and the manifest's `client`.
+    """Return whether the tool's policy and annotations, and the manifest's `client`, require confirmation of its calls.
 
     `policy.confirm` decides if set. Otherwise the annotations decide: a tool is destructive unless it has
     `readOnlyHint: true` or `destructiveHint: false` (MCP 2025-11-25, schema, `ToolAnnotations`, defaults). With
-    `client: {hints: untrusted}`, annotations count only for a tool with `policy.trusted` (MCP 2025-11-25, server/tools:
-    annotations are untrusted unless they come from trusted servers).
+    `client: {hints: untrusted}`, annotations count only for a tool with `policy.trusted` (MCP 2025-11-25,
+    server/tools: annotations are untrusted unless they come from trusted servers).
     """
     wanted = policy.get("confirm")
     if wanted is not None:

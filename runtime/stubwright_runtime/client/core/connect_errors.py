@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ConnectError(MCPError):
-    """A server cannot be reached, or a proxy in front of it rejects the request.
+    """A server cannot be reached, or a proxy in front of the server rejects the request.
 
     Attributes:
         target: The URL without user, password and query, or the program that was started.
@@ -51,7 +51,7 @@ class ConnectError(MCPError):
 
 
 class Unauthorized(ConnectError):
-    """The server returned 401: it requires a token, or rejected this one.
+    """The server returned 401: the request had no token, or the server rejected it.
 
     Attributes:
         challenge: The `WWW-Authenticate` header (RFC 6750, section 3), or `None`.

@@ -1,4 +1,4 @@
-"""Checks and sanitizes content from a server, with the same rules that our servers follow."""
+"""Checks and sanitizes content from a server, by the rules that our own servers follow."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _is_small(value: Any) -> bool:
 
 
 def find_problems(parts: Sequence[BaseModel], name: str) -> list[str]:
-    """Describe each invalid field in content blocks, with its path."""
+    """Describe each invalid field in content blocks, starting with the field's path."""
     problems: list[str] = []
     for index, part in enumerate(parts):
         for place, wrong in () if _is_text(part) else _find_broken(part):
@@ -186,7 +186,7 @@ class _Sanitizer:
         self.count = 0
 
     def clean(self, value: Any) -> Any:
-        """Return a value with sanitized strings and keys; the same object if none changed."""
+        """Return a value with sanitized strings and keys, or the same object if no string changed."""
         if isinstance(value, str):
             text = clean(value)
             if text is not value:

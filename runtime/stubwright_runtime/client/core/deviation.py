@@ -19,7 +19,7 @@ META: Final = "io.stubwright/output"
 
 
 class DeviatingResult(InvalidResult):
-    """The call succeeded, but its result does not match the `outputSchema`. The result is available unchanged.
+    """The call succeeded, but its result, which is available unchanged, does not match the `outputSchema`.
 
     Attributes:
         text: The result's text.
@@ -33,7 +33,7 @@ class DeviatingResult(InvalidResult):
 
 
 def raise_if_deviating(tool: Tool, result: CallToolResult) -> None:
-    """Raise `DeviatingResult` if the server reports that a result does not match its schema."""
+    """Raise `DeviatingResult` if the server reports that a result does not match the tool's `outputSchema`."""
     deviation: Json = (result.meta or {}).get(META)
     if "structured_content" in result.model_fields_set or not is_mapping(deviation):
         return

@@ -41,10 +41,10 @@ _NEEDED: Final = re.compile(
     r"\w+_(?:CONFIG|CREDENTIALS?|DSN|ENDPOINT|HOME|HOST|KEY|PASSWORD|PROFILE|PROXY|REGION|SECRET|TOKEN|UR[IL])",
     re.IGNORECASE,
 )
-"""Matches the names of variables for credentials, and for locations of files and servers."""
+"""A variable name for a credential, or for the location of a file or server."""
 
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{2,}|[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
-"""Matches a name that is unlikely to be an ordinary word."""
+"""A name that is unlikely to be an ordinary word."""
 
 _MISSING_MODULE: Final = re.compile(r"\bNo module named\b")
 """Python's message for a missing module, which does not mention a variable."""
@@ -83,7 +83,7 @@ def _list_words(line: str) -> list[str]:
 
 
 def describe_withheld(names: Sequence[str], option: str) -> str:
-    """Describe the variables that a command did not get, and the option that passes them.
+    """Return a clause about the variables that a command did not inherit, and the option that passes them.
 
     `NAME` in `option` is replaced with the variable's name.
     """

@@ -24,7 +24,7 @@ _Error = TypeVar("_Error", bound=Exception)
 
 
 class ToolFailed(Exception):
-    """A tool returned `isError: true`. The message is the text of its content, safe to show on a terminal.
+    """A tool returned `isError: true`. The message is the text in the result, safe to show on a terminal.
 
     Attributes:
         result: The whole result, as the server sent it.
@@ -90,7 +90,7 @@ class CallRefused(Exception):
 
 
 def make_safe_to_show(error: _Error) -> _Error:
-    """Make the text of another library's exception safe to show on a terminal; its attributes do not change."""
+    """Make the text of another library's exception safe to show on a terminal, but keep the attributes."""
     if replace_controls(text := str(error)) != text:
         safe = _subclass_safe_to_show(type(error))
         setattr(error, "__class__", safe)  # noqa: B010 - type checkers reject the assignment

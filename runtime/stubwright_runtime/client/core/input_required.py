@@ -30,7 +30,7 @@ async def send_until_result(
     params: dict[str, Any],
     send: Callable[[dict[str, Any]], Awaitable[_Result | InputRequiredResult]],
 ) -> _Result:
-    """Send a request until it has a result (MCP 2026-07-28, "Multi Round-Trip Requests").
+    """Send rounds of a request until the server returns a result (MCP 2026-07-28, "Multi Round-Trip Requests").
 
     Args:
         client: The client with the callbacks and `input_required_max_rounds`.

@@ -68,7 +68,7 @@ connection. `cancelled`: the caller cancelled the call.
 """
 
 Sanitize: TypeAlias = Literal["text", "all", "none"]
-"""The part of a result to sanitize: its content, also its `structuredContent`, or nothing."""
+"""The part of a result to sanitize: the content, also `structuredContent` and `_meta`, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ Confirm: TypeAlias = Callable[[str, Mapping[str, Any]], bool | Awaitable[bool]]
 """Receives a tool's wire name and arguments; the call is sent only if it returns `True`."""
 
 OnCall: TypeAlias = Callable[[CallEvent], Awaitable[None] | None]
-"""Receives the events for every call. The call raises its exceptions."""
+"""Receives the events for every call. An exception from it fails the call."""
 
 ProgressCallback: TypeAlias = "Callable[[float, float | None, str | None], Awaitable[None]]"
 """Called with a progress notification's progress, total and message."""

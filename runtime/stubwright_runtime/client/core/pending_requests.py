@@ -132,7 +132,7 @@ class PendingRequests:
             request.stop()
 
     def check_failure(self) -> None:
-        """Raise the error that ended the connection, if one did."""
+        """Raise the error that ended the connection, if any."""
         if self._failure is not None:
             # Each raise adds frames to the traceback; reset it so that the exception does not keep the frames of every
             # call.

@@ -52,7 +52,7 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
 
 
 def _measure(value: Any) -> int | None:
-    """Return the size in bytes of a value as JSON, or `None` if it might not be JSON."""
+    """Return the size of a value's JSON in bytes, or `None` if JSON might not represent the value."""
     try:
         text = to_json(value, inf_nan_mode="constants")
     except ValueError:  # a lone surrogate

@@ -52,7 +52,7 @@ _T = TypeVar("_T")
 _Page = TypeVar("_Page", bound="PaginatedResult")
 
 _Send: TypeAlias = "Callable[[dict[str, Any]], Awaitable[CallToolResult | InputRequiredResult]]"
-"""Sends one round of a call."""
+"""Sends one round of a call, given the round's parameters."""
 
 _RESULT_TYPES: Final = ("complete", "input_required", "task")
 
@@ -137,7 +137,7 @@ class Session:
         result: type[_Result],
         options: Options,
     ) -> _Result:
-        """Send a request until it has a result, answering the server's questions in between.
+        """Send a request, and answer the server's questions, until the server returns a result.
 
         Args:
             request: The request class.
@@ -156,7 +156,7 @@ class Session:
         send: Callable[[dict[str, Any]], Awaitable[_Result | InputRequiredResult]],
         options: Options,
     ) -> _Result:
-        """Run all rounds of a call, with the HTTP headers that mirror its arguments.
+        """Run all rounds of a call, with the HTTP headers that mirror the call's arguments.
 
         Args:
             tool: The tool.
@@ -269,7 +269,8 @@ class Session:
         allows_questions: bool,
     ) -> _Result:
         """Send a request, and resend it after a person has visited the required URLs."""
-        is_timed = self._is_ours or (self.in_flight.expects_questions and not self.modern)  # by a timer of ours
+        # Our own timer, which pauses during questions, limits the request.
+        is_timed = self._is_ours or (self.in_flight.expects_questions and not self.modern)
 
         def send() -> Awaitable[_Result]:
             session: Any = self._client.session

@@ -47,7 +47,7 @@ class ChangeStream:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Send the request and wait until the server acknowledges it.
+        """Send the subscription request, and wait until the server acknowledges it.
 
         Raises:
             MCPError: The server responds with an error or ends the subscription.
@@ -67,7 +67,7 @@ class ChangeStream:
             self._task.cancel()
 
     async def _run(self) -> None:
-        """Wait for the result, which ends the subscription."""
+        """Wait for the request's result, which ends the subscription."""
         params = {"notifications": self._filter.model_dump(by_alias=True, mode="json", exclude_none=True)}
         error: MCPError | None = None
         try:

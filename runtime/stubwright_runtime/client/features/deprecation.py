@@ -15,7 +15,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def split_deprecated(method: _Method) -> tuple[_Method, str | None]:
-    """Return a method without its deprecation warning, and the warning (`None` if the method is not deprecated)."""
+    """Return a method without its deprecation warning, and that warning's text (`None` if there is no warning)."""
     message: str | None = getattr(method, "__deprecated__", None)
     return (method if message is None else getattr(method, "__wrapped__", method)), message
 

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 Drift: TypeAlias = Literal["ignore", "warn", "error"]
 """The reaction if tools differ from the compiled ones: none, a `DriftWarning`, or a `DriftError`."""
 
-_DETAILS: Final = 6  # maximum differences shown per field
-_LONGEST: Final = 60  # maximum length of a quoted value
+_DETAILS: Final = 6  # the maximum number of differences shown per field
+_LONGEST: Final = 60  # the maximum length of a quoted value, in characters
 
 
 class _Page(PaginatedResult):
@@ -46,7 +46,7 @@ class _Page(PaginatedResult):
 
 
 _CHANGES: Final = 20
-"""The maximum number of changes in a message."""
+"""The maximum number of changed tools that a message lists."""
 
 
 def _format_message(changes: Sequence[str]) -> str:
@@ -108,7 +108,8 @@ async def report_drift(
     if changes and drift == "error":
         raise DriftError(changes)
     if changes:
-        warnings.warn(DriftWarning(changes), stacklevel=4)  # point at the `async with` that connects
+        # The warning points to the `async with` statement that connects.
+        warnings.warn(DriftWarning(changes), stacklevel=4)
 
 
 def _select(

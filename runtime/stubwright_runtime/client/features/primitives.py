@@ -55,7 +55,7 @@ class PrimitivesBinding(Binding):
         value: str,
         given: Mapping[str, str] | None,
     ) -> Completion:
-        """Complete an argument of a prompt, or of a resource template, whose URI template is then the `name`."""
+        """Complete an argument of the prompt `name`, or a variable of the resource template whose URI is `name`."""
         from mcp_types import (
             CompleteRequest,
             CompleteRequestParams,

@@ -106,7 +106,7 @@ class Subscriptions:
     async def _subscribe(
         self, session: Session, options: Options, lists: bool, resources: Sequence[str]
     ) -> AsyncGenerator[_Backlog, None]:
-        """Subscribe to each URI (MCP 2025-11-25 and earlier, server/resources, "Subscriptions")."""
+        """Subscribe to each resource (MCP 2025-11-25 and earlier, server/resources, "Subscriptions")."""
         from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
 
         from ..rpc.mcp_error import MCPError
@@ -169,7 +169,7 @@ class _Backlog:
         self._wake = anyio.Event()
 
     def add(self, change: Change, subscribed: Counter[str]) -> None:
-        """Add a change, unless this listener did not subscribe to it."""
+        """Add a change if this listener subscribed to changes of this kind."""
         if isinstance(change, ListChanged):
             wanted = self._lists
         else:

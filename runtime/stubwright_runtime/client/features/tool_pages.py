@@ -26,11 +26,11 @@ Item_co = TypeVar("Item_co", covariant=True)
 T_co = TypeVar("T_co", covariant=True)
 
 _PAGES: Final = 10_000
-"""The maximum number of pages."""
+"""The maximum number of pages of one call."""
 
 
 class EndlessPages(Exception):
-    """A tool's pages form a cycle, or there are too many of them."""
+    """A tool's pages form a cycle, or their number exceeds the limit."""
 
 
 class Page(Protocol[Item_co]):
@@ -126,7 +126,7 @@ class OwnPagedMethod(Protocol[P, T, Item]):
 def _make_fetch(
     method: Callable[..., Coroutine[Any, Any, T]], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Callable[[str | None], Coroutine[Any, Any, T]]:
-    """Return a function that fetches a page by its cursor (`None` for the first) with the same arguments."""
+    """Return a function that calls `method` with these arguments and a page's cursor (`None` for the first page)."""
 
     async def fetch(cursor: str | None) -> T:
         return await method(*args, **(kwargs if cursor is None else {**kwargs, CURSOR: cursor}))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .questions import OnQuestion
 
 _MOST: Final = 256
-"""The maximum number of remembered questions, including questions that complete before they are asked."""
+"""The maximum number of stored questions, including questions that the server completes before they are asked."""
 
 _PATIENCE: Final = 300.0
 """Seconds to wait for a completion notification, which may never arrive, before resending the request."""

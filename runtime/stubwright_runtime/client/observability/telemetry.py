@@ -92,7 +92,7 @@ class Telemetry:
         self._sent[key] = _RequestSpan(time.perf_counter(), span, attributes)
 
     def record_error(self, key: RequestId, error: MCPError) -> None:
-        """Record an error response in its request's span."""
+        """Record an error response in the request's span."""
         sent = self._sent.pop(key, None)
         if sent is not None:
             code = str(error.error.code)
@@ -100,7 +100,7 @@ class Telemetry:
             self._record(sent, {"error.type": code, "rpc.response.status_code": code})
 
     def record_result(self, key: RequestId, result: Mapping[str, Any]) -> None:
-        """Record a successful response in its request's span."""
+        """Record a successful response in the request's span."""
         sent = self._sent.pop(key, None)
         if sent is None:
             return

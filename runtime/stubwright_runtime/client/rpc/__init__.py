@@ -1,1 +1,1 @@
-"""The client's JSON-RPC connection, and the untyped client on top of it."""
+"""The client's JSON-RPC connection, and the untyped client that uses the connection."""

@@ -164,7 +164,7 @@ class RpcClient(Requests):
             except MCPError as error:
                 if is_last or find_mutual(list_supported(error)) is None:
                     raise self.server.explain_silence(error, seconds) from None
-                continue  # the server started slowly and has since accepted the probe
+                continue  # the server started slowly and has accepted the probe in the meantime
             self.server_info, self.instructions = answer.server_info, answer.instructions
             self.server_capabilities = answer.capabilities
             return
@@ -178,7 +178,7 @@ class RpcClient(Requests):
             stamped = (answer.meta or {}).get(types.SERVER_INFO_META_KEY)
             self.server_info = None if stamped is None else types.Implementation.model_validate(stamped)
         except ValidationError:
-            self.server_info = None  # only for display
+            self.server_info = None  # `server_info` is only for display
         self._stamp = {
             types.PROTOCOL_VERSION_META_KEY: revision,
             types.CLIENT_INFO_META_KEY: info,
@@ -301,7 +301,7 @@ class RpcClient(Requests):
         return types.ErrorData(code=types.INVALID_REQUEST, message=f"{what} not supported")
 
     async def _answer(self, key: types.RequestId, method: str, params: dict[str, Any] | None) -> dict[str, Any]:
-        from mcp_types import methods  # expensive to import
+        from mcp_types import methods  # this import is slow
 
         revision = self.server.revision
         try:
@@ -325,12 +325,12 @@ class RpcClient(Requests):
     async def _handle_notification(self, method: str, params: dict[str, Any] | None) -> None:
         if method == "notifications/cancelled":
             return
-        from mcp_types import methods  # expensive to import
+        from mcp_types import methods  # this import is slow
 
         try:
             notification: Any = methods.parse_server_notification(method, self.server.revision, params)
         except KeyError:
-            return  # unknown in this revision
+            return  # this revision does not define the notification
         except ValidationError as error:
             log().warning("skipping an invalid notification: %s: %s", method, error)
             return

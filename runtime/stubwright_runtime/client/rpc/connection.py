@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 _ID: Final = re.compile(
     r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,200})")\s*,\s*(?!"method")'
 )
-"""The usual start of a response, used to find its ID when the rest is malformed."""
+"""The usual start of a response, used to find the ID if the rest is malformed."""
 
 _SHOWN: Final = 200
-"""The maximum length of a malformed line in the log."""
+"""The maximum length of a malformed line in the log, in characters."""
 
 _LONGEST_REASON: Final = 300
 """The maximum length of a quoted error."""
@@ -397,7 +397,7 @@ class RpcConnection:
             return
         pending = self._pending.pop(key, None)
         if pending is None or pending.answer.done():
-            return  # too late; the request is no longer pending
+            return  # the response is late: the request is no longer pending
         if not self.over_http:  # HTTP responses are checked while being read
             try:
                 self.bounds.check(size, pending.bound)
@@ -438,7 +438,7 @@ class RpcConnection:
             self.unaddressed = to_one_line(error["message"])[:_LONGEST_REASON]
 
     def _receive_unreadable(self, text: bytes, why: str) -> None:
-        """Fail the request whose ID is at the start of a response that is not JSON."""
+        """Fail the request that is named at the start of a response that is not JSON."""
         try:
             shown = text.decode()
         except UnicodeDecodeError:

@@ -89,7 +89,7 @@ class UrlElicitationRequired(MCPError):
 
 
 def _adopt_base() -> None:
-    """Make the SDK's class a base of `MCPError`; version 1 of the SDK names it differently."""
+    """Make the SDK's exception class a base of `MCPError`; in version 1 of the SDK, that class has another name."""
     base = _find_sdk_class("MCPError")
     if base is not None and MCPError.__bases__ == (_Base,):
         MCPError.__bases__ = (base,)

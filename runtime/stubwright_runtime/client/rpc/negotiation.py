@@ -99,7 +99,7 @@ async def run_handshake(
 
 
 def list_supported(error: MCPError) -> list[str]:
-    """Return the server's revisions from an `UNSUPPORTED_PROTOCOL_VERSION` error, or an empty list for other errors."""
+    """Return the server's revisions from an `UNSUPPORTED_PROTOCOL_VERSION` error; an empty list for any other error."""
     if error.code != UNSUPPORTED_PROTOCOL_VERSION:
         return []
     try:

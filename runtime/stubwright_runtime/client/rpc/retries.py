@@ -48,13 +48,13 @@ async def send_until_answered(
     is_detached: bool,
     is_open: Callable[[], bool],
 ) -> _Answer:
-    """Send a call, and retry within its timeout if the response is lost.
+    """Send a call, and retry within the call's timeout if the response is lost.
 
     Args:
         send: Sends the call once.
         options: `timeout` limits all attempts together; if it is not set, retries stop after 60 seconds.
-        is_detached: Whether the server continues a call after its client disconnects. If so, each attempt gets part of
-            the timeout.
+        is_detached: Whether the server continues a call after its client disconnects. If so, each attempt gets part
+            of the timeout.
         is_open: Returns whether the connection is still usable, so that a retry can succeed.
 
     Raises:

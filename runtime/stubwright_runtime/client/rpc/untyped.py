@@ -1,4 +1,4 @@
-"""Protocols for untyped clients: ours, and the official SDK's, which does not have to be installed."""
+"""Protocols that our untyped client and the SDK's clients implement, so that the SDK is not imported."""
 
 from __future__ import annotations
 

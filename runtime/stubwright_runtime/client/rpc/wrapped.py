@@ -29,7 +29,7 @@ def find_session(target: Any) -> Any:
         return target
     try:
         return getattr(target, "session", None)
-    except RuntimeError:  # the client is not open
+    except RuntimeError:  # a client that is not open raises an exception here
         return None
 
 
@@ -66,7 +66,7 @@ class WrappedClient(Requests):
 
     @property
     def protocol_version(self) -> str:
-        """The negotiated revision. Version 1 of the SDK does not report it, so its newest revision is assumed."""
+        """The negotiated revision. Version 1 of the SDK does not report it; its newest revision is assumed."""
         return LATEST_HANDSHAKE_VERSION if self._is_version_1 else self._session.protocol_version
 
     @property

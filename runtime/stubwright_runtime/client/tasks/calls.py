@@ -158,7 +158,7 @@ class ToolTask(Generic[T_co]):
         return self._run.state
 
     async def cancel(self) -> None:
-        """Request cancellation. The task may still complete or fail; check `status` or `await` it.
+        """Request cancellation. The task may still complete or fail; check `status` or await the task.
 
         Raises:
             TaskExpired: The task is unknown to the server or has expired.
@@ -346,7 +346,7 @@ class Tasks:
 
 
 class TaskMethod(Generic[P, T]):
-    """The method for a tool that can run as a task. Calling it starts a task; `resume` continues one."""
+    """The method for a tool that can run as a task. A call starts a task; `resume` continues an earlier task."""
 
     def __init__(
         self, method: Callable[..., Coroutine[Any, Any, Any]], tasks: Tasks, deprecation: str | None = None

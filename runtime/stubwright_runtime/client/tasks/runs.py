@@ -48,7 +48,7 @@ _OUT_OF_REACH: Final = frozenset({CONNECTION_CLOSED, INTERNAL_ERROR})
 
 _WRONG: Final = "the server's response is not valid MCP"
 _AGAIN: Final = 4
-"""The number of polls after which an answer is resent if the server still asks for it."""
+"""The number of polls after which an answer is resent if the server still asks the question."""
 
 _NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/tasks"})
 
@@ -121,7 +121,7 @@ class TaskRun:
         if not isinstance(started, WireTask):
             return cls(requests, tool, ToolTaskState("", "failed" if started.is_error else "completed"), started)
         state = started.make_state(is_clean=options.sanitize != "none")
-        if session.modern and state.ended:  # the first poll returns its result
+        if session.modern and state.ended:  # the first poll returns the task's result
             return cls(requests, tool, replace(state, status="working"), is_known=False)
         return cls(requests, tool, state)
 
@@ -268,7 +268,7 @@ class TaskRun:
             self._sent.update(dict.fromkeys(waiting, self._polls))
 
     async def _wait_for_questions(self) -> None:
-        """Request the result, whose stream carries the server's questions (MCP 2025-11-25 and earlier)."""
+        """Request the result, because the server sends its questions on that stream (MCP 2025-11-25 and earlier)."""
         if not self._lost:
             self._count_input_round()
         refused: MCPError | ResultTooLarge | None = None
@@ -349,7 +349,7 @@ class TaskRun:
                 if self._is_lost(error, _CUT_OFF):
                     self._retry_later(error, _CUT_OFF)
                     await anyio.sleep(max(0.0, self._due - time.monotonic()))
-                elif status == "failed":  # the call's own error, with any code
+                elif status == "failed":  # this is the call's own error, which can have any code
                     self._failure = error
                 elif error.code == INVALID_PARAMS:
                     self._failure = TaskExpired(self._tool.name, task, error.message)
@@ -362,7 +362,7 @@ class _TaskNotifications:
     """Passes task notifications on one connection to the runs of these tasks."""
 
     def __init__(self) -> None:
-        # Use weak references, because callers may drop tasks.
+        # Use weak references, because callers can discard tasks.
         self.runs: WeakValueDictionary[str, TaskRun] = WeakValueDictionary()
 
     def __call__(self, notification: JSONRPCNotification) -> None:

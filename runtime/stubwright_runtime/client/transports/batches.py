@@ -7,7 +7,7 @@ from typing import Any, Final
 from ...values.json import Json
 
 _MOST_MESSAGES: Final = 1000
-"""The maximum number of messages in a batch, the same as in our servers."""
+"""The maximum number of messages in a batch, also in our servers."""
 
 
 def split_batch(text: bytes) -> list[bytes]:
@@ -29,7 +29,7 @@ def find_excess(text: bytes) -> str | None:
 
 
 def _parse_batch(text: bytes) -> list[Any]:
-    """Parse a batch's messages; return an empty list for other text."""
+    """Parse a batch's messages; return an empty list for any other text."""
     if text.lstrip()[:1] != b"[":
         return []
     from pydantic_core import from_json

@@ -13,7 +13,7 @@ MAX_RESULT_BYTES: Final = 64 * 1024 * 1024
 """The default maximum message size in bytes, equal to the maximum manifest size. Real results exceed 1 MiB."""
 
 MOST_BLOCKS: Final = 10_000
-"""The maximum number of content blocks in a result. A block takes a hundred times its size in memory."""
+"""The maximum number of content blocks in a result. A block takes a hundred times as much memory as its JSON."""
 
 MOST_QUESTIONS: Final = 64
 """The maximum number of a server's open requests. Each is an asyncio task and can ask a person."""
@@ -52,7 +52,7 @@ class Bound:
         """Raise TooLargeError if `size` bytes exceed the limit; `who` starts the message."""
         if self.most is not None and size > self.most:
             message = f"{who} more than {self.most:,} bytes"
-            # Two exceptions, because the traceback of the raised one references this object.
+            # Do not store the raised exception itself, because its traceback references this object.
             self.broken = TooLargeError(message, size, self.most)
             raise TooLargeError(message, size, self.most)
 

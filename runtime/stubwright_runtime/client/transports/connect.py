@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 
 _HOST_AND_PORT: Final = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):\d+(?:[/?]\S*)?\Z|[\w.-]+\.\w+/\S*\Z")
-"""The start of a URL that lacks its scheme: a host with a port, or a host with a dot and a path."""
+"""The start of a URL without a scheme: a host with a port, or a host with a dot and a path."""
 
 _TOOLSET: Final = "X-MCP-Toolset"
 
@@ -249,7 +249,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
                 raise reason from reason.__cause__
             error.add_note(f"The connection also failed: {type(reason).__name__}: {reason}")
 
-    if not TYPE_CHECKING:  # type checkers also report these uses
+    if not TYPE_CHECKING:  # type checkers report these mistakes, too
 
         def __getattr__(self, name: str) -> Never:
             raise AttributeError(

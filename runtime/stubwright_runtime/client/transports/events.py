@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # Atomic, because otherwise a single `\r\n` would match as two line ends.
 _BLANK: Final = re.compile(rb"(?>\r\n|\n|\r){2}")
-"""The end of an event."""
+"""The two line ends that end an event."""
 
 _END: Final = re.compile(rb"\r\n|\n|\r")
 _DIGITS: Final = re.compile(rb"[0-9]{1,9}\Z")

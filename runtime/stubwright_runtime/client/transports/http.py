@@ -226,7 +226,7 @@ class HttpTransport:
                     is_resumed = response.is_success
                     if is_resumed and await reading.read_events(response):
                         return
-            except MCPError:  # otherwise report the first stream's error
+            except MCPError:  # if resuming fails, report the first stream's error
                 if is_resumed:
                     raise
         raise reading.explain_break()

@@ -1,4 +1,4 @@
-"""Repairs results with missing fields, and samples huge invalid ones.
+"""Adds missing fields to results, and reduces huge invalid results to samples.
 
 pydantic's errors take kilobytes per invalid entry, so half a megabyte of `5,5,5` would take a gigabyte.
 """
@@ -13,7 +13,7 @@ from ...values.json import Json, is_mapping
 from .bounds import MOST_BLOCKS
 
 _ITEMS: Final = 128
-_KEYS: Final = 1024  # only maps have more keys, and all their values have the same schema
+_KEYS: Final = 1024  # an object with more keys is a map; all of its values have the same schema
 _ANYTHING: Final = frozenset({"structuredContent", "_meta"})
 """Keys whose values MCP does not restrict."""
 

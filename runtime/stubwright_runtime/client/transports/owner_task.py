@@ -1,4 +1,4 @@
-"""Enters and exits an async context manager in the same separate task, as task groups and cancel scopes require."""
+"""Enters and exits an async context manager in one separate task, as task groups and cancel scopes require."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class OwnerTask:
         for variable, token in reversed(self._adopted):
             try:
                 variable.reset(token)
-            except ValueError:  # another context, such as a fixture's teardown
+            except ValueError:  # `close` runs in another context, such as a fixture's teardown
                 continue
         self._adopted.clear()
 

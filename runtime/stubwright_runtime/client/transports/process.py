@@ -168,7 +168,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             grace = min(_GRACE, seconds / 2)
             if not await self._wait_for_exit(grace):
                 await self._kill(grace)
-            with suppress(PermissionError):  # raised for another user's process
+            with suppress(PermissionError):  # raised if the process belongs to another user
                 self._transport.close()
             if self._ending is not None:
                 self._ending.cancel()
@@ -248,7 +248,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         *lines, rest = (bytes(self._begun) + data if self._begun else data).split(b"\n")
         self._bounds.check(max(len(rest), *map(len, lines)), bound)
         self._begun = bytearray(rest)
-        if not self._has_begun:  # RFC 8259, section 8.1
+        if not self._has_begun:  # JSON is UTF-8 (RFC 8259, section 8.1)
             self._has_begun = True
             lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
         for line in lines:
@@ -295,7 +295,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._end()
 
     def process_exited(self) -> None:
-        """Fail the connection when the process has exited and has no more output."""
+        """Fail the connection when the process has exited and its output has been read."""
         self._exited.set()
         if not self._has_ended and not self._is_closing:
             loop = asyncio.get_running_loop()

@@ -29,7 +29,7 @@ SESSION: Final = "mcp-session-id"
 
 _LONGEST: Final = 300
 _LONGEST_TEXT: Final = 200
-"""The maximum length of quoted error text."""
+"""The maximum length of quoted error text, in characters."""
 
 _FOR_PEOPLE: Final = ("detail", "error_description", "message", "error", "title")
 """Members of a JSON error that contain readable text (RFC 9457, section 3.1; RFC 6749, section 5.2)."""
@@ -44,7 +44,7 @@ _SHORTEST: Final = 8
 """The minimum length of a token; shorter words, such as `Bearer`, are not secrets."""
 
 _LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
-    HTTPStatus.NOT_IMPLEMENTED  # sent for every POST, for instance by static file servers
+    HTTPStatus.NOT_IMPLEMENTED  # static file servers, for instance, send it for every POST
 }
 """Statuses for temporary errors."""
 
@@ -119,7 +119,7 @@ def hide_secrets(url: httpx2.URL) -> str:
 
 
 def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes) -> Refusal | None:
-    """Return the refusal in a response, or `None` for an MCP response and for other JSON-RPC errors.
+    """Return the refusal in a response, or `None` for an MCP response and for any other JSON-RPC error.
 
     Args:
         request: The request.
@@ -167,7 +167,7 @@ def find_refusal(request: HttpRequest, response: Reply, method: str, body: bytes
     advice = _SSE if is_of_sse else _PATH
     if status in _ABSENT:
         return Refusal("not_found", url, f"does not exist: it returns {shown}; {advice}", status)
-    # Such as a toolset that a generated server lacks.
+    # A generated server, for instance, returns 400 for an unknown toolset.
     if status == HTTPStatus.BAD_REQUEST and isinstance(_error(body), str):
         return Refusal("refused", url, f"returns {_phrase(status)}{_join_reasons(excerpt)}", status)
     if method in OPENING:
@@ -225,7 +225,7 @@ def _join_reasons(*parts: str) -> str:
 
 
 def _error_message(body: bytes) -> str:
-    """Return a JSON-RPC error's message, or an empty string for other bodies."""
+    """Return a JSON-RPC error's message, or an empty string for any other body."""
     text = _error_field(body, "message")
     return text if isinstance(text, str) else ""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
 _SECONDS: Final = 30.0
-"""The timeout for connecting and for sending a request; the call's own timeout limits the response."""
+"""The timeout for connecting and for sending a request, in seconds. The call's own timeout limits the response."""
 
 _TIMEOUT: Final = httpx2.Timeout(_SECONDS, read=None)
 
@@ -69,7 +69,7 @@ class Reply:
         read: Callable[[], Awaitable[bytes]],
         close: Callable[[], Awaitable[None]],
     ) -> None:
-        """Create a response from the functions that read its body and release its connection."""
+        """Create a response from the functions that read the body and release the connection."""
         self.status = status
         self.headers = headers
         self.read = read
@@ -115,7 +115,7 @@ class HttpClient:
         self.headers = dict(self._client.headers.items())
 
     async def send(self, request: HttpRequest) -> Reply:
-        """Send a request and return the response once its headers have arrived.
+        """Send a request and return the response once the headers have arrived.
 
         Raises:
             httpx2.RequestError: The server sends no response.

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from .refusals import Refusal
 
 _SECONDS: Final = 30.0
-"""The timeout for the handshake and for restoring the session."""
+"""The timeout for the handshake and for restoring the session, in seconds."""
 
 _CHANGES_SESSION: Final = {"resources/subscribe": "uri", "resources/unsubscribe": "uri", "logging/setLevel": ""}
-"""Requests that change a session's state, with the parameter that distinguishes them."""
+"""Requests that change a session's state, with the parameter that names what they change."""
 
 
 class Sessions:
@@ -65,7 +65,8 @@ class Sessions:
         try:
             await self._transport.exchange(message, headers, deliver)
         except SessionLostError as lost:
-            if self._renewal is None and self.session == lost.refusal.session:  # otherwise another request renewed it
+            # Otherwise another request has started a new session.
+            if self._renewal is None and self.session == lost.refusal.session:
                 self._renewal = asyncio.get_running_loop().create_task(self._renew(lost.refusal))
             if self._renewal is not None:
                 await self._wait_for_renewal(self._renewal, message)
@@ -95,7 +96,7 @@ class Sessions:
         try:
             await asyncio.shield(renewal)
         except asyncio.CancelledError:
-            self._transport.connection.mark_unsent(message["id"])  # the server rejected it
+            self._transport.connection.mark_unsent(message["id"])  # the server rejected the request
             raise
         except MCPError as error:
             raise copy(error) from None  # each waiting request raises its own copy
@@ -107,7 +108,7 @@ class Sessions:
                 raise _make_error(lost)
             wrong = await self._begin(self._initialize)
             if wrong is not None:
-                self.session = lost.session  # the next request tries again
+                self.session = lost.session  # the next request starts another attempt
                 why = f"no longer recognizes the client's session, and a new session could not be started: {wrong}"
                 raise _make_error(replace(lost, why=why))
         finally:
@@ -128,7 +129,7 @@ class Sessions:
                 result = await self._ask({**initialize, "params": params})
             except MCPError as error:
                 return getattr(error, "why", error.message)
-            if result.get("protocolVersion") != revision:  # the connection keeps its revision
+            if result.get("protocolVersion") != revision:  # the revision of a connection cannot change
                 return f"the server's revision changed from {revision!r} to {result.get('protocolVersion')!r}"
             await self._transport.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
             has_begun = True

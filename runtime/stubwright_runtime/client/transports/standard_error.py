@@ -49,7 +49,7 @@ class StandardError:
 
     def start(self) -> None:
         """Start reading after the process has inherited the pipe."""
-        # Otherwise the pipe never reaches end of file.
+        # Otherwise the reader never reaches end of file.
         self.writing.close()
         self._reader.start()
 
@@ -71,7 +71,7 @@ class StandardError:
                 text = decoder.decode(chunk)
                 self._keep(text)
                 if self._shown is not None:
-                    with suppress(OSError, ValueError):  # the stream is closed
+                    with suppress(OSError, ValueError):  # the caller's stream is closed
                         self._shown.write(text)
                         self._shown.flush()
 

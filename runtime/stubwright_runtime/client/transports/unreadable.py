@@ -42,7 +42,7 @@ class UnreadableError(Exception):
 
 
 def parse_object(data: bytes) -> dict[str, Any]:
-    """Parse the JSON object in a response. Raises UnreadableError for other values."""
+    """Parse the JSON object in a response. Raises UnreadableError for any other value."""
     from pydantic_core import from_json
 
     if not data.strip():
@@ -61,7 +61,7 @@ def describe_syntax(data: str | bytes, why: str) -> str:
 
     The clause also locates lone surrogates, which Python's JSON parser accepts but UTF-8 cannot encode (RFC 8259, 8.2).
     """
-    with suppress(ValueError, RecursionError):  # which `why` describes
+    with suppress(ValueError, RecursionError):  # `why` describes the error
         place = _find_surrogate(json.loads(data))
         if place is not None:
             return f"{shorten(place)} contains a lone surrogate, which is not a character"

@@ -39,7 +39,7 @@ _BLOCK: Final = 1000
 """The duration of a blocking read in milliseconds; less than the connection's timeout."""
 
 _LOOKS: Final = 4
-"""The number of scans for idle IDs per idle time."""
+"""The number of scans for idle IDs during the idle time after which an ID can be claimed."""
 
 _BATCH: Final = 100
 """The maximum number of idle IDs to claim in one step."""
@@ -110,7 +110,8 @@ class _Stream:
 
     async def _make_group(self) -> None:
         try:
-            await self._redis.xgroup_create(self._key, _GROUP, id="0", mkstream=True)  # start at the first entry
+            # The group starts at the first entry.
+            await self._redis.xgroup_create(self._key, _GROUP, id="0", mkstream=True)
         except ResponseError as error:
             # Another process has already created the group.
             if not str(error).startswith("BUSYGROUP"):
@@ -236,7 +237,7 @@ class StreamEngine:
         return taken
 
     async def _work(self, work: TaskWork, place: bytes, task: str) -> None:
-        """Run one task. If it does not finish, its ID is redelivered."""
+        """Run one task. If the task does not finish, Redis delivers its ID again."""
         try:
             if await work(task):
                 await self._stream.remove(place)

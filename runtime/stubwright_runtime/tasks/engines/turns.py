@@ -81,6 +81,6 @@ class Turns:
                 callers[caller] = waiting
             if callers:
                 self._waiting[tool] = callers
-            if not turn.done():  # not cancelled
+            if not turn.done():  # the waiting task was not cancelled
                 self._running[tool] += 1
                 turn.set_result(True)
