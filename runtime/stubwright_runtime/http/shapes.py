@@ -43,7 +43,7 @@ class Shape:
         self._headers: Mapping[str, Any] | None = http.get("responseHeaders")
 
     def shape(self, answer: Answer, body: Any, following: PageShape | None) -> Any:
-        """Build the result value from a response.
+        """Build a tool's result from the selected parts of a response.
 
         Args:
             answer: The response.

@@ -232,7 +232,7 @@ class Methods:
             return await call_next(request)
         self._require(request)
         if len(names) > _MAX_SUBSCRIBED:
-            raise ProtocolError(INVALID_PARAMS, f"More than {_MAX_SUBSCRIBED} tasks")
+            raise ProtocolError(INVALID_PARAMS, f"More than {_MAX_SUBSCRIBED} task IDs in a subscription")
         known: list[str] = []
         for name in names:
             try:

@@ -44,7 +44,8 @@ class Question:
 def make_id() -> str:
     """Return a new task ID with 192 random bits, because without tokens the ID alone grants access.
 
-    It is hexadecimal because argparse would treat an ID from `secrets.token_urlsafe` that starts with `-` as an option.
+    The ID is hexadecimal, because `secrets.token_urlsafe` can return an ID that starts with `-`, which argparse would
+    treat as an option.
     """
     return secrets.token_hex(24)
 

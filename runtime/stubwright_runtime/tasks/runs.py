@@ -348,7 +348,7 @@ class Runs:
         await self._fail(attempt, INTERNAL_ERROR, text)
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
-        """Fail the task with the handler's protocol error. For any other exception, log it and return a reference."""
+        """Fail the task with the handler's protocol error. Log any other exception; clients get a reference."""
         raised = find_mcp_error(error)
         if raised is not None:
             attempt.call_state.status, attempt.call_state.reason = "failed", "protocol_error"

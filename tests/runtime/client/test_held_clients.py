@@ -71,7 +71,7 @@ async def test_an_open_client_receives_changes_before_2026_07_28(package: Module
         assert stream is not None
     async with opened("session", package) as session, package.HeldClient.connect(session) as typed:
         with pytest.raises(
-            TypeError, match="up to revision 2025-11-25, only the client that you passed in receives changes"
+            TypeError, match="in revision 2025-11-25, only the client passed to connect receives changes"
         ):
             async with package.changes(typed):
                 pass

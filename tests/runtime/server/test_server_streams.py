@@ -420,4 +420,4 @@ async def test_one_stream_listens_to_so_much(package: ModuleType, uris: list[str
 async def test_one_stream_tells_of_so_many_tasks(package: ModuleType) -> None:
     async with in_memory(package.build_server(Handlers()), STATELESS, {"extensions": {EXTENSION: {}}}) as wire:
         said = await wire("subscriptions/listen", notifications={"taskIds": [str(number) for number in range(1001)]})
-        assert said == {"error": {"code": -32602, "message": "More than 1000 tasks"}}
+        assert said == {"error": {"code": -32602, "message": "More than 1000 task IDs in a subscription"}}

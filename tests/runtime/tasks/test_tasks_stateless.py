@@ -341,7 +341,7 @@ async def test_a_stream_tells_of_at_most_a_thousand_tasks(package: ModuleType) -
         [acknowledged] = await wire.noted("notifications/subscriptions/acknowledged")
         assert acknowledged["notifications"]["taskIds"] == [name]
         refused = await wire("subscriptions/listen", notifications={"taskIds": several})
-        assert refused["error"] == {"code": -32602, "message": "More than 1000 tasks"}
+        assert refused["error"] == {"code": -32602, "message": "More than 1000 task IDs in a subscription"}
         listening.cancel()
 
 

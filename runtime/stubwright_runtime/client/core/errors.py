@@ -32,7 +32,7 @@ class ToolFailed(Exception):
 
     def __init__(self, result: CallToolResult) -> None:
         texts = [block.text for block in result.content if block.type == "text"]
-        super().__init__(replace_controls("\n".join(texts)) or "the tool failed without giving a reason")
+        super().__init__(replace_controls("\n".join(texts)) or "the tool failed without an error message")
         self.result = result
 
 

@@ -114,7 +114,7 @@ class Subscriptions:
 
         if isinstance(session.client, WrappedClient):
             raise TypeError(
-                f"up to revision {session.client.protocol_version}, only the client that you passed in receives changes"
+                f"in revision {session.client.protocol_version}, only the client passed to connect receives changes"
             )
         backlog = _Backlog(session.client, lists, resources)
         self._backlogs.append(backlog)

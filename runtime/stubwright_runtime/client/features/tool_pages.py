@@ -153,7 +153,8 @@ class _Descriptor(Generic[P, T]):
     ) -> Any:
         """Return a client's bound method: a function with a `pages` attribute.
 
-        It must be a function, because the OpenAI Agents SDK's `function_tool` rejects other objects with `__wrapped__`.
+        The bound method must be a function, because the OpenAI Agents SDK's `function_tool` rejects any other object
+        with `__wrapped__`.
         """
         method, deprecation = self._method.__get__(instance), self._deprecation
 
