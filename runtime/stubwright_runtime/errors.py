@@ -7,7 +7,7 @@ class ToolError(Exception):
     """Reports a failed call to the caller.
 
     The message is returned unchanged, in a result with `isError: true`, so that a model can fix its call (MCP
-    2025-11-25, server/tools, "Error Handling"). It should describe what to do differently, without secrets.
+    2025-11-25, server/tools, "Error Handling"). Describe what to do differently, without secrets.
     """
 
     def __init__(self, message: str) -> None:

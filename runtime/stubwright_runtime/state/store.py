@@ -255,7 +255,7 @@ class Store(Protocol):
     def renew(self, name: str, holder: str, seconds: float) -> bool:
         """Renew a lease if the holder still has it, and return whether the lease was renewed.
 
-        This call blocks; it is for threads that renew leases while the event loop is blocked.
+        The call blocks; only threads that renew leases while the event loop is blocked use it.
         """
         ...
 

@@ -1,4 +1,7 @@
-"""OpenTelemetry for tasks: metrics, and spans for runs in the call's trace. It is imported only with telemetry."""
+"""OpenTelemetry for tasks: metrics, and spans for runs in the call's trace.
+
+The module is imported only if telemetry is enabled.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Lists the current tools, prompts and resources of a connected server.
 
-These are functions because methods could collide with tool names.
+The module has functions instead of client methods, because methods could collide with tool names.
 """
 
 from __future__ import annotations

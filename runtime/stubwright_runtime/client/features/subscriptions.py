@@ -62,7 +62,7 @@ class Subscriptions:
         self._subscribed: Counter[str] = Counter()
 
     async def on_message(self, message: IncomingMessage) -> None:
-        """Queue the change that a server message reports. This is the SDK's `message_handler`."""
+        """Queue the change that a server message reports. The SDK calls it as `message_handler`."""
         change = _read_notification(message)
         if change is not None:
             for backlog in self._backlogs:

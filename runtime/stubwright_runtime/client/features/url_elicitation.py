@@ -39,7 +39,7 @@ class UrlElicitation:
         return Question(params.message, url=params.url, key=key, elicitation=known, _done=done)
 
     async def on_message(self, message: IncomingMessage) -> None:
-        """Record the completion that a server message reports. This is the SDK's `message_handler`."""
+        """Record the completion that a server message reports. The SDK calls it as `message_handler`."""
         from mcp_types import ElicitCompleteNotification
 
         if isinstance(message, ElicitCompleteNotification):
@@ -48,7 +48,7 @@ class UrlElicitation:
     async def open_urls(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
         """Ask a person to visit URLs, and return whether the server's request can be resent.
 
-        This waits for the server's completion notifications, up to five minutes each.
+        Wait for the server's completion notification for each URL, up to five minutes.
         """
         import anyio
 
