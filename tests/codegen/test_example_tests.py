@@ -78,7 +78,7 @@ def test_an_example_with_the_id_of_a_handle_is_left_out(tmp_path: Path) -> None:
     status, said = run(tmp_path, value)
     assert status == 0, said
     assert re.findall(r"test_example\[test_it: (.+?)\] (\w+)", said) == [("example 1", "PASSED"), ("with", "SKIPPED")]
-    assert "test_it takes a handle ID" in said
+    assert "test_it requires a handle ID" in said
 
 
 def test_each_example_is_a_test(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_each_example_is_a_test(tmp_path: Path) -> None:
         ("say: once", "PASSED"),
         ("ask: example 1", "SKIPPED"),
     ]
-    assert "ask asks the user a question, which no test can answer" in said
+    assert "ask asks the user a question, which a test cannot answer" in said
     assert (tmp_path / "said").read_text() == "x"
 
 
@@ -124,7 +124,7 @@ def test_an_exact_output_is_compared(output: Any, fine: bool, tmp_path: Path) ->
     status, said = run(tmp_path, case({"name": "one", "input": {"n": 1}, "output": output, "exact": True}))
     assert (status == 0) is fine, said
     if not fine:
-        assert "test_it: one returns a different output:" in said
+        assert "test_it: one returned a different output:" in said
         assert '-  "n": 2' in said
         assert '+  "n": 1' in said
         assert "anyio" not in said.partition("FAILURES")[2]
@@ -200,7 +200,7 @@ def test_the_environment_names_other_handlers(tmp_path: Path) -> None:
     ("handlers", "message"),
     amounts.sample(
         [
-            ("logic", "SAMPLE_MCP_HANDLERS is 'logic'; it must be MODULE:NAME, such as weather:Weather"),
+            ("logic", "SAMPLE_MCP_HANDLERS must be MODULE:NAME, such as weather:Weather, not 'logic'"),
             ("nowhere:Sample", "no module 'nowhere'"),
             ("logic:Needy", "cannot call logic:Needy: TypeError"),
             (None, "no handlers specified; set them, for example with SAMPLE_MCP_HANDLERS=weather:Weather"),

@@ -280,7 +280,7 @@ async def test_handlers_and_clients_use_the_one_class(
         assert result.structured_content == {"total": 1, "a": 1}
         wrong = await plain.call_tool("extend", {"id": 1, "status": "open", "note": "n", "url": "other"})
         assert wrong.is_error
-    wanted = "it should return ExtendOutput, the class of the tool extend"
+    wanted = "expected ExtendOutput, the output class of the tool extend"
     assert f"extend returned a value of type Ticket; {wanted}" in caplog.text
 
 

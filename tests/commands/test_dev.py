@@ -98,7 +98,7 @@ def test_each_server_lets_a_debugger_attach_at_the_same_port(project: Path) -> N
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--debug-port", "soon"], "--debug-port is 'soon' is not a port, such as 5678"),
+        (["--debug-port", "soon"], "--debug-port is 'soon' is not a port number, such as 5678"),
         (["--debug-wait"], "--debug-wait requires --debug-port, such as --debug-port 5678"),
     ],
 )
@@ -322,7 +322,7 @@ def test_an_address_that_is_taken_is_told(project: Path) -> None:
         address = it.url.removeprefix("http://").removesuffix("/mcp")
         done = stubwright("dev", "--http", address, cwd=project)
     assert done.returncode == 1
-    assert f"stubwright: cannot serve at {address}: Address already in use; port 0 selects any free port" in done.stderr
+    assert f"stubwright: cannot listen on {address}: Address already in use; use port 0 for any free port" in done.stderr
 
 
 @pytest.mark.parametrize(

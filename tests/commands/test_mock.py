@@ -504,7 +504,7 @@ def test_the_command_line(folder: Path) -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         done = stubwright("mock", "manifest.json", "--http", address, cwd=folder)
     assert done.returncode == 1
-    assert f"json_mcp_mock: cannot serve at {address}" in done.stderr
+    assert f"json_mcp_mock: cannot listen on {address}" in done.stderr
 
 
 @pytest.mark.long

@@ -839,7 +839,7 @@ def test_a_port_that_is_taken_leaves_the_recording_as_it_is(tmp_path: Path) -> N
             assert (done.returncode, done.stdout) == (1, "")
             assert (
                 done.stderr
-                == f"stubwright: cannot serve at {address}: Address already in use; port 0 selects any free port\n"
+                == f"stubwright: cannot listen on {address}: Address already in use; use port 0 for any free port\n"
             )
     assert [path.name for path in tmp_path.iterdir()] == ["old.jsonl"]
     assert (tmp_path / "old.jsonl").read_bytes() == before

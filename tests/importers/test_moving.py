@@ -456,7 +456,7 @@ def test_what_functions_say_and_ask_reaches_the_caller(folder: Path, is_shared: 
     assert said["log"] == [*of_one, ["error", "from below", None]], "`debug` was not asked for"
     assert said["other"] == ["b begins", {"name": "b"}, "c begins", {"name": "c"}]
     assert said["answers"] == ["accept 3", "about tea", ["file:///home"], "followed", "None"]
-    assert said["refused"] == "This requires a client with the capability 'elicitation'"
+    assert said["refused"] == "This request requires a client with the capability 'elicitation'"
     assert said["read"] == "now"
 
     said = talk("2026-07-28")

@@ -161,7 +161,7 @@ def test_runs_at_the_same_time_lose_nothing(project: Path, tmp_path: Path) -> No
 def test_a_server_that_cannot_start_is_told(project: Path, tmp_path: Path) -> None:
     done = stubwright("install", "zed", "--handlers", "diary:Dairy", *quick(tmp_path), cwd=project)
     assert done.returncode == 0
-    assert "warning: the server cannot be started:\ndiary_mcp: 'diary' has no 'Dairy'; did you mean 'Diary'?" in (
+    assert "warning: the server cannot be started:\ndiary_mcp: module 'diary' has no attribute 'Dairy'; did you mean 'Diary'?" in (
         done.stderr
     )
 

@@ -548,13 +548,13 @@ async def test_writing_takes_a_scope_and_leave(way: str, era: str, database: Mod
     assert {name for name in after if after[name] != before[name]} == {"library.sqlite"}
     async with connected(way, era, database, "db:write") as client:  # which cannot ask a user
         if era == "2026-07-28":
-            with pytest.raises(mcp.MCPError, match="execute_write needs") as missing:
+            with pytest.raises(mcp.MCPError, match="execute_write requires") as missing:
                 await ask(client, sql, "execute_write", parameters=values)
             assert missing.value.error.code == -32021
         else:
             said, _ = await ask(client, sql, "execute_write", parameters=values)
             assert "execute_write" in str(said)
-            assert "ask" in str(said)
+            assert "elicitation" in str(said)
     assert digests(folder) == after
 
 

@@ -20,7 +20,7 @@ from conftest import ROOT
 import forked
 from processes import start_process
 
-LISTENING: Final = r"a debugger can attach to 127\.0\.0\.1:(\d+) and run any code here; in VS Code with (\{.*\})$"
+LISTENING: Final = r"a debugger can attach to 127\.0\.0\.1:(\d+) and run any code in this process; in VS Code, attach with (\{.*\})$"
 INITIALIZE: Final = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -119,20 +119,20 @@ def test_it_waits_for_a_debugger_if_asked_to() -> None:
             "raise ModuleNotFoundError('gone', name='debugpy')",
             ["--debug-port", "5678"],
             2,
-            "weather_mcp: --debug-port needs debugpy; install it\n",
+            "weather_mcp: --debug-port requires debugpy; install it\n",
         ),
         (
             "def listen(address): raise RuntimeError('Address already in use')",
             ["--debug-port", "5678"],
             1,
-            "weather_mcp: --debug-port 5678 is unavailable: Address already in use\n",
+            "weather_mcp: cannot listen on --debug-port 5678: Address already in use\n",
         ),
         ("", ["--debug-wait"], 2, "weather_mcp: --debug-wait requires --debug-port, such as --debug-port 5678\n"),
         (
             "",
             ["--debug-port", "70000"],
             2,
-            "python -m weather_mcp: error: argument --debug-port: '70000' is not a port, such as 5678\n",
+            "python -m weather_mcp: error: argument --debug-port: '70000' is not a port number, such as 5678\n",
         ),
     ],
 )

@@ -252,7 +252,7 @@ async def test_a_client_that_cannot_ask_closes_nothing(era: str, desk: ModuleTyp
     with asgi(desk.asgi_app(handlers())) as url:
         async with connected(f"{url}/mcp", era, None) as client:
             if era == "2026-07-28":
-                with pytest.raises(mcp.MCPError, match="close_ticket needs") as refused:
+                with pytest.raises(mcp.MCPError, match="close_ticket requires") as refused:
                     await client.call_tool("close_ticket", {"id": 2, "resolution": "x"})
                 assert refused.value.error.code == -32021
             else:

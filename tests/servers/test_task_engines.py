@@ -149,10 +149,10 @@ def test_an_engine_needs_a_store_that_processes_share(start: Callable[..., Proce
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("queues", "--tasks is 'queues'; it must be MODULE:NAME, such as engines:Queue"),
+        ("queues", "--tasks must be MODULE:NAME, such as engines:Queue, not 'queues'"),
         ("missing:Queue", "no module 'missing'"),
-        ("queues:Queu", "'queues' has no 'Queu'; did you mean 'Queue'?"),
-        ("queues:number", "--tasks is 'queues:number', which must be a class or function that returns a task engine"),
+        ("queues:Queu", "module 'queues' has no attribute 'Queu'; did you mean 'Queue'?"),
+        ("queues:number", "--tasks must be a class or function that returns a task engine; 'queues:number' is neither"),
         ("queues:Half", "--tasks: queues:Half does not return a task engine; the object lacks run, stop"),
         ("queues:broken", "--tasks: cannot call queues:broken with the server's name: OSError: no such queue"),
     ],

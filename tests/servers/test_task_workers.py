@@ -449,11 +449,11 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
     ("arguments", "told"),
     amounts.sample(
         [
-            (("worker",), "a worker runs the tasks of other processes; add --state redis://HOST:PORT"),
-            (("--workers", "2"), "--workers needs a store that other processes can use; add --state redis://HOST:PORT"),
-            (("tasks",), "the tasks command reads the tasks of other processes; add --state redis://HOST:PORT"),
-            (("--run-again", "x"), "--run-again is for the tasks command, which does not serve"),
-            (("worker", "--http", ":0"), "a worker does not serve; remove --http and --workers"),
+            (("worker",), "a worker runs tasks that other processes created; set --state redis://HOST:PORT"),
+            (("--workers", "2"), "--workers requires a store that other processes can use; set --state redis://HOST:PORT"),
+            (("tasks",), "the tasks command lists tasks that other processes created; set --state redis://HOST:PORT"),
+            (("--run-again", "x"), "--run-again works only with the tasks command"),
+            (("worker", "--http", ":0"), "a worker does not accept requests; remove --http and --workers"),
             (("--workers", "two"), "'two' is not a whole number, such as 4"),
             (("--state", "redis:/x"), "--state: a string without a URL scheme is not supported for state"),
         ],

@@ -1,1 +1,1 @@
-"""The runtime of generated servers."""
+"""The server side of the runtime, which generated servers import."""

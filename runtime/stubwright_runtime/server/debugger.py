@@ -18,11 +18,11 @@ _PATIENCE: Final = 5  # seconds for the previous server of `dev` to release the 
 def listen(port: int | None, *, wait: bool) -> None:
     """Listen for a debugger if a port is set, and log how to attach one.
 
-    Standard input and output must not be connected to a client, because the process that debugpy starts inherits both.
+    Standard input and output must not be connected to a client: debugpy starts a process that inherits both.
 
     Args:
-        port: The port; 0 for any free port.
-        wait: True to wait for a debugger to attach.
+        port: The TCP port; 0 for any free port; `None` to disable debugging.
+        wait: True to block until a debugger attaches.
 
     Raises:
         StartError: debugpy is not installed, or the port is not free.
@@ -36,25 +36,24 @@ def listen(port: int | None, *, wait: bool) -> None:
     except ModuleNotFoundError as error:
         if error.name != "debugpy":
             raise
-        raise StartError("--debug-port needs debugpy; install it") from None
+        raise StartError("--debug-port requires debugpy; install it") from None
     try:
         _await_port(port)
         host, bound = debugpy.listen((_HOST, port))
-    except (OSError, RuntimeError) as error:  # RuntimeError: any failure in the process that debugpy starts
-        raise StartError(f"--debug-port {port} is unavailable: {error}", status=1) from None
+    except (OSError, RuntimeError) as error:  # debugpy raises RuntimeError if the process that it starts fails
+        raise StartError(f"cannot listen on --debug-port {port}: {error}", status=1) from None
     # A warning, because a debugger can do anything this process can.
     log().warning(
-        "a debugger can attach to %s:%d and run any code here; in VS Code with "
+        "a debugger can attach to %s:%d and run any code in this process; in VS Code, attach with "
         '{"type": "debugpy", "request": "attach", "connect": {"host": "%s", "port": %d}}',
         *(host, bound, host, bound),
     )
     if wait:
-        log().warning("waiting for a debugger to attach; without --debug-wait, the server starts immediately")
+        log().warning("waiting for a debugger to attach; to start immediately, omit --debug-wait")
         debugpy.wait_for_client()
 
 
 def _await_port(port: int) -> None:
-    """Wait until a port is available. Raises OSError."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:

@@ -1,8 +1,8 @@
-"""Runs tools' examples as tests of the handlers.
+"""Runs tools' examples as tests of their handlers.
 
-The server validates arguments and results; results are compared only with `exact: true`. A tool that may have side
-effects is called only with `run: true`. pytest is not imported: failures raise `AssertionError`, and skipped examples
-raise `SkipTest`.
+The server validates arguments and results. Outputs are compared only with `exact: true`. A tool that is not
+`readOnlyHint: true` is called only with `run: true`. pytest is not imported: failures raise `AssertionError`, and
+skipped examples raise `SkipTest`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from ..package import Package, Tool
 
 _META: Final = {PROTOCOL_VERSION_META_KEY: STATELESS[-1], CLIENT_CAPABILITIES_META_KEY: dict[str, Any]()}
-_ASKS: Final = "{} asks the user a question, which no test can answer"
+_ASKS: Final = "{} asks the user a question, which a test cannot answer"
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example for a tool.
+    """One example of a tool in the manifest.
 
     Attributes:
-        tool: The tool.
-        name: The name of the example, or its number.
-        fields: The example's fields in the manifest: `input`, and optionally `output`, `exact` and `run`.
+        tool: The tool that the example calls.
+        name: The example's name, or `example N` if it has no name.
+        fields: The example in the manifest: `input`, and optionally `output`, `exact` and `run`.
     """
 
     tool: Tool
@@ -48,12 +48,12 @@ class Example:
     fields: dict[str, Any]
 
     def __str__(self) -> str:
-        """Return the test ID."""
+        """Return the example's test ID."""
         return f"{self.tool.name}: {self.name}"
 
     @property
     def skip_reason(self) -> str | None:
-        """The reason for skipping the example; `None` to run it."""
+        """Why the example cannot run as a test; `None` if it can."""
         name = self.tool.name
         hints: Mapping[str, Any] = self.tool.definition.get("annotations") or {}
         if hints.get("readOnlyHint") is not True and self.fields.get("run") is not True:
@@ -64,15 +64,14 @@ class Example:
         if confirm and not (isinstance(confirm, dict) and confirm.get("fallback") == "allow"):
             return _ASKS.format(name)
         if handle_ids.find_ids(self.tool, "input", self.fields["input"]):
-            return f"{name} takes a handle ID, and no handle exists before the server runs"
+            return f"{name} requires a handle ID, and the test's new server has no handles"
         return None
 
 
 class Examples:
-    """The examples of a package."""
+    """The examples of a package's tools."""
 
     def __init__(self, package: Package) -> None:
-        """Create the examples without importing modules."""
         self._package = package
 
     def __iter__(self) -> Iterator[Example]:
@@ -83,15 +82,15 @@ class Examples:
 
     @property
     def variable(self) -> str:
-        """The environment variable with the path to the handlers, such as `WEATHER_MCP_HANDLERS`."""
+        """The environment variable that sets the path to the handlers, such as `WEATHER_MCP_HANDLERS`."""
         return f"{self._package.name.upper()}_HANDLERS"
 
     def check(self, example: Example) -> None:
-        """Call the tool with the example's arguments and check the result.
+        """Call the tool with the example's input, and check the result.
 
         Raises:
-            AssertionError: The tool returns an error or another output, or the handlers cannot be loaded.
-            unittest.SkipTest: The example is skipped.
+            AssertionError: The tool returns an error or a different output, or the handlers cannot be loaded.
+            unittest.SkipTest: The example cannot run as a test.
         """
         __tracebackhide__ = True  # pytest omits this frame from tracebacks
         if reason := example.skip_reason:
@@ -111,9 +110,9 @@ class Examples:
             if example.tool.is_paginated and got is not None and NEXT_CURSOR not in wanted:
                 got = {
                     key: value for key, value in got.items() if key != NEXT_CURSOR
-                }  # cursors are encrypted and differ
+                }  # cursors are encrypted with a random nonce
             if not are_equal(wanted, got):
-                raise AssertionError(f"{example} returns a different output:\n{_diff(wanted, got)}")
+                raise AssertionError(f"{example} returned a different output:\n{_diff(wanted, got)}")
 
     def _load(self) -> object:
         __tracebackhide__ = True

@@ -1,4 +1,4 @@
-"""The command line of generated packages: loads the handlers, builds the server and runs it."""
+"""The command line of generated packages: loads the handlers, builds a server and runs it."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ if TYPE_CHECKING:
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _STATE: Final = "STUBWRIGHT_STATE"
-"""The environment variable with the default for `--state`; unlike a command line, other processes cannot read it."""
+"""The environment variable for the default of `--state`. Unlike a command line, it is not visible to other
+processes.
+"""
 
 _ALL: Final = "*"
-"""The host name for all interfaces, over IPv4 and IPv6."""
+"""The host name that selects all interfaces, over IPv4 and IPv6."""
 
 _EVERYWHERE: Final = ("0.0.0.0", "::", _ALL)
-"""The addresses of all interfaces, for comparison only."""
+"""Addresses of all interfaces, only for comparison with configured hosts."""
 _LAST_PORT: Final = 65535
-_GRACE: Final = 5  # seconds for open requests to finish when the HTTP server stops
+_GRACE: Final = 5  # the default of --grace, in seconds
 
 
 def main(
@@ -54,14 +56,14 @@ def main(
     """Run a package's server over stdio or HTTP until it is stopped.
 
     Args:
-        package: The package.
-        argv: The command line; by default the process's.
-        verifier: Verifies bearer tokens over HTTP; by default from the manifest's `auth`.
-        proceed: Called over HTTP after the server is created, before its handlers start; may block.
+        package: The package to serve.
+        argv: Command-line arguments; by default those of the process.
+        verifier: Verifies HTTP requests' bearer tokens; by default created from the manifest's `auth`.
+        proceed: With HTTP, called after the server is created and before the handlers are entered; can block.
 
     Raises:
-        SystemExit: With 2 if the command line or the handlers are invalid, 1 if the address is unavailable or the
-            handlers fail to start, 130 if interrupted before serving.
+        SystemExit: With status 2 if the command line or the handlers are invalid, 1 if the address is unavailable or
+            the handlers fail to start, 130 if interrupted before serving.
     """
     options = _parser(package).parse_args(argv)
     name_after(package.name)
@@ -90,14 +92,14 @@ def main(
 
 
 def _lift_limits(package: Package, options: argparse.Namespace) -> None:
-    """Disable the limits on the number of calls. Raises StartError unless serving over stdio."""
+    """Disable `rateLimit` and `concurrency`. Raises StartError unless the server uses stdio."""
     if options.http is not None or options.command is not None:
-        raise StartError("--no-limits is only for tests over standard input and output; remove it")
+        raise StartError("--no-limits cannot be used with --http, worker or tasks; it is for tests over stdio")
     package.lift_limits()
 
 
 def _print_error(text: str) -> None:
-    """Write an error to standard error, after the log."""
+    """Write an error to standard error, after the pending log lines."""
     drain_log()
     sys.stderr.write(f"{replace_controls(text)}\n")
 
@@ -115,14 +117,14 @@ def _parser(package: Package) -> argparse.ArgumentParser:
             nargs="?",
             choices=("worker", "tasks"),
             metavar="worker|tasks",
-            help="worker: only run tasks, for all processes with the same --state; tasks: list the tasks in --state "
-            "that failed because their process died three times",
+            help="worker: only run tasks, for all processes that use the same --state; tasks: list the tasks in "
+            "--state that failed because their process died three times",
         )
         parser.add_argument(
             "--workers",
             metavar="N",
             type=parse_whole_number,
-            help="run tasks in N worker processes instead of this one; needs a shared --state",
+            help="run tasks in N worker processes instead of this one; requires a shared --state",
         )
         parser.add_argument(
             "--tasks",
@@ -133,7 +135,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         parser.add_argument(
             "--run-again",
             metavar="ID",
-            help="with tasks: run this task again as a new task of the same caller, and print its ID",
+            help="with tasks: run the task with this ID again as a new task for the same caller, and print the new ID",
         )
         parser.add_argument("--until-end-of-input", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(command=None, workers=None, tasks=None, run_again=None)
@@ -142,7 +144,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "--handlers",
         metavar="MODULE:NAME",
         default=handlers,
-        help="the handlers: an object, or a class or function that creates it"
+        help="the handlers object, or a class or function that creates one"
         + (f" (default: {handlers})" if handlers else ""),
     )
     parser.add_argument(
@@ -157,9 +159,9 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         metavar="NAME",
         action="append",
         default=[],
-        help="serve only the tools in this toolset; if repeated, only the tools in every one (default: all tools)",
+        help="serve only the tools in this toolset; if repeated, only tools in all of them (default: all tools)",
     )
-    parser.add_argument("--path", default="/mcp", help="with --http: the path of the endpoint (default: /mcp)")
+    parser.add_argument("--path", default="/mcp", help="with --http: the endpoint's path (default: /mcp)")
     parser.add_argument(
         "--allow-host",
         metavar="HOST",
@@ -172,7 +174,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         metavar="ORIGIN",
         action="append",
         default=[],
-        help="with --http: allow requests from web pages of this origin, such as https://app.example.com; may be "
+        help="with --http: allow requests from web pages with this origin, such as https://app.example.com; may be "
         "repeated",
     )
     parser.add_argument("--health", action="store_true", help="with --http: serve the health checks /livez and /readyz")
@@ -193,15 +195,15 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         "--connections-per-address",
         metavar="N",
         type=parse_whole_number,
-        help="with --http: the maximum number of connections per address (default: half); use 0 behind a proxy, where "
-        "all clients share one address",
+        help="with --http: the maximum number of connections per client address (default: half); use 0 behind a "
+        "proxy, where all clients share one address",
     )
     parser.add_argument(
         "--grace",
         metavar="SECONDS",
         type=parse_whole_number,
         default=_GRACE,
-        help=f"the grace period for running requests and tasks when the server stops (default: {_GRACE})",
+        help=f"how long running requests and tasks can continue after the server is told to stop (default: {_GRACE})",
     )
     parser.add_argument(
         "--threads",
@@ -220,28 +222,28 @@ def _parser(package: Package) -> argparse.ArgumentParser:
     parser.add_argument(
         "--no-limits",
         action="store_true",
-        help="without --http: ignore the limits rateLimit and concurrency, for tests with many calls",
+        help="without --http: ignore rateLimit and concurrency, for tests that make many calls",
     )
     parser.add_argument(
         "--state",
         metavar="URL",
         default=os.environ.get(_STATE, "memory://"),
-        help="the state store: memory:// is this process, redis://HOST:PORT is shared by processes "
+        help="where to store state: memory:// is this process, redis://HOST:PORT is shared by processes "
         f"(default: the variable {_STATE}, otherwise memory://)",
     )
     parser.add_argument(
         "--audit",
         metavar="FILE",
-        help="append one line of JSON per tool call, including refused and failed calls; - is standard error",
+        help="append one line of JSON to FILE per tool call, including refused and failed calls; - is standard error",
     )
     parser.add_argument(
         "--debug-port",
         metavar="PORT",
         type=parse_port,
-        help="the port on 127.0.0.1 for a debugger, such as 5678; needs debugpy",
+        help="listen for a debugger on this port of 127.0.0.1, such as 5678; requires debugpy",
     )
     parser.add_argument(
-        "--debug-wait", action="store_true", help="with --debug-port: wait for a debugger before starting"
+        "--debug-wait", action="store_true", help="with --debug-port: wait until a debugger attaches before starting"
     )
     parser.add_argument(
         "--log-level", choices=_LEVELS, default="info", help="the log level on standard error (default: info)"
@@ -250,7 +252,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
 
 
 def address(text: str) -> tuple[str, int] | int:
-    """Parse a host and port, or a listener's file descriptor. Raises argparse.ArgumentTypeError."""
+    """Parse HOST:PORT, or a listening socket's fd:N. Raises argparse.ArgumentTypeError."""
     host, _, port = text.rpartition(":")
     if host == "fd" and port.isdecimal():
         return int(port)
@@ -260,35 +262,35 @@ def address(text: str) -> tuple[str, int] | int:
 
 
 def parse_port(text: str) -> int:
-    """Parse a port. Raises argparse.ArgumentTypeError."""
+    """Parse a TCP port. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or int(text) > _LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port, such as 5678")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port number, such as 5678")
     return int(text)
 
 
 def parse_whole_number(text: str) -> int:
-    """Parse a whole number. Raises argparse.ArgumentTypeError."""
+    """Parse a whole number of at most nine digits. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, such as 4")
     return int(text)
 
 
 def parse_positive_number(text: str) -> int:
-    """Parse a whole number above 0. Raises argparse.ArgumentTypeError."""
+    """Parse a whole number of at least 1. Raises argparse.ArgumentTypeError."""
     if not (number := parse_whole_number(text)):
-        raise argparse.ArgumentTypeError("0 is too small; the minimum is 1")
+        raise argparse.ArgumentTypeError("must be at least 1")
     return number
 
 
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
-    """Return the arguments for a worker process."""
+    """Return the arguments that start a worker process with the same options as this process."""
     names = ("state", "grace", "threads", "log-level", "handlers", "audit", "tasks")
     pairs = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
     return ["-m", package.name, "worker", *(str(word) for pair in pairs if pair[1] is not None for word in pair)]
 
 
 def _workers(package: Package, options: argparse.Namespace) -> AbstractContextManager[object]:
-    """Return the server's worker processes, if any."""
+    """Return a context manager that runs the worker processes of `--workers`, if any."""
     if options.workers is None:
         return nullcontext()
     from .worker import Workers
@@ -298,10 +300,10 @@ def _workers(package: Package, options: argparse.Namespace) -> AbstractContextMa
 
 def _work(handwritten: HandlerLocation, options: argparse.Namespace) -> None:
     if options.http is not None or options.workers is not None:
-        raise StartError("a worker does not serve; remove --http and --workers")
+        raise StartError("a worker does not accept requests; remove --http and --workers")
     core = _build(handwritten, options)
     if not core.store.is_shared:
-        raise StartError("a worker runs the tasks of other processes; add --state redis://HOST:PORT")
+        raise StartError("a worker runs tasks that other processes created; set --state redis://HOST:PORT")
     from .worker import work
 
     with _report_handler_failures(core):
@@ -311,7 +313,7 @@ def _work(handwritten: HandlerLocation, options: argparse.Namespace) -> None:
 
 def _manage_tasks(package: Package, options: argparse.Namespace) -> None:
     if options.command is None or options.http is not None or options.workers is not None:
-        raise StartError("--run-again is for the tasks command, which does not serve; remove --http and --workers")
+        raise StartError("--run-again works only with the tasks command, without --http and --workers")
     from ..state.budget import BudgetExceeded
     from ..state.store import StateLost
     from ..state.stores import store_at
@@ -320,7 +322,7 @@ def _manage_tasks(package: Package, options: argparse.Namespace) -> None:
     try:
         store = store_at(options.state, package)
         if not store.is_shared:
-            raise StartError("the tasks command reads the tasks of other processes; add --state redis://HOST:PORT")
+            raise StartError("the tasks command lists other processes' tasks; add --state redis://HOST:PORT")
         asyncio.run(manage_tasks(package, store, _load_engine(package, options), options.run_again))
     except MissingExtraError as error:
         raise StartError(str(error), status=1) from None
@@ -335,7 +337,7 @@ def _load_engine(package: Package, options: argparse.Namespace) -> TaskEngine | 
 
 
 def _name_state(options: argparse.Namespace) -> str:
-    """Return the name of the option or variable that sets the store's URL."""
+    """Return the option or environment variable that sets the store's URL, for messages."""
     return _STATE if options.state == os.environ.get(_STATE) else "--state"
 
 
@@ -349,9 +351,9 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
             )
     if sys.stdin.isatty():
         log().info(
-            "serving MCP on standard input and output, as a client expects; use --http to serve over the network"
+            "serving MCP over standard input and output, as clients expect; to serve over the network, use --http"
         )
-    # Before importing the handlers, which may print.
+    # Claim stdio before importing the handlers, because the import may print.
     with breakpoints.ignore_breakpoints(), wire.claim_stdio() as held:
         core = _build(handwritten, options)
         if core.scopes is not None and (lacking := core.scopes.find_lacking(core.scopes.widen(core.user))):
@@ -359,7 +361,7 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
             log().info("entries that require scopes are hidden from the local user; to grant the scopes, add %s", words)
         with _report_handler_failures(core), _workers(handwritten.package, options):
             server.run(core, held)
-        end_without_threads()  # while threads cannot print to the client
+        end_without_threads()  # before stdout is restored, so that threads cannot print to the client
 
 
 def _serve_http(
@@ -377,7 +379,9 @@ def _serve_http(
         raise StartError(f"--path must start with /, not {options.path!r}")
     for name in options.allow_host:
         if not is_host(name):
-            raise StartError(f"--allow-host {name!r} is not a host, such as api.example.com, without a scheme or path")
+            raise StartError(
+                f"--allow-host must be a host without scheme or path, such as api.example.com, not {name!r}"
+            )
     for origin in options.allow_origin:
         if not is_origin(origin):
             raise StartError(f"--allow-origin {origin!r} {ORIGIN_HELP}")
@@ -403,11 +407,11 @@ def _serve_http(
     server = GracefulServer(
         app, options.grace, core.stop, core.end_requests, bounds, lambda: core.lifespan.failure is not None
     )
-    for number in stop_signals():  # until uvicorn has installed its handlers; it re-raises signals at exit
+    for number in stop_signals():  # until uvicorn installs its own handlers; it re-raises signals at exit
         signal.signal(number, server.stop_when_started)
     log().info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
-        log().warning("only requests to localhost are accepted; add other hosts with --allow-host")
+        log().warning("only requests to localhost are accepted; to accept other hosts, use --allow-host")
     with _report_handler_failures(core), _workers(handwritten.package, options):
         try:
             server.run([listener])
@@ -421,7 +425,7 @@ def _serve_http(
 
 @contextmanager
 def _report_handler_failures(core: Core) -> Generator[None, None, None]:
-    """Raise a one-line StartError if the handlers failed to start or exit."""
+    """Raise a one-line StartError if entering or exiting the handlers failed."""
     try:
         yield
     except Exception:
@@ -432,7 +436,7 @@ def _report_handler_failures(core: Core) -> Generator[None, None, None]:
 
 
 def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:
-    """Return the server. Raises StartError."""
+    """Return the core of the server that the options describe. Raises StartError."""
     from .app import required_features
     from .app.builder import build_core
     from .app.toolsets import UnknownToolsetError
@@ -462,10 +466,10 @@ def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:
     except OSError as error:
         if error.filename is None:
             raise
-        raise StartError(f"--audit is {options.audit!r}, which cannot be written: {_reason(error)}") from None
+        raise StartError(f"cannot write to --audit {options.audit!r}: {_reason(error)}") from None
     if options.workers is not None and core.tasks is not None:
         if not core.store.is_shared:
-            raise StartError("--workers needs a store that other processes can use; add --state redis://HOST:PORT")
+            raise StartError("--workers requires a store that other processes can use; set --state redis://HOST:PORT")
         core.tasks.works = False
     if core.tasks is not None:
         core.tasks.grace = options.grace
@@ -473,22 +477,22 @@ def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:
 
 
 def _open_listener(number: int) -> socket.socket:
-    """Return the listener at a file descriptor. Raises StartError."""
+    """Return the listening socket at a file descriptor. Raises StartError."""
     try:
         listener = socket.socket(fileno=number)
         if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-            raise StartError(f"--http is fd:{number}, which is not a listening socket", status=1)
-        # TCP is the explicit protocol, as in `listen`; otherwise asyncio delays small responses.
+            raise StartError(f"--http fd:{number} is not a listening socket", status=1)
+        # TCP is the explicit protocol, as in `listen`. Otherwise asyncio would delay small responses.
         return socket.socket(listener.family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     except OSError as error:
-        raise StartError(f"--http is fd:{number}, which is not an open socket: {_reason(error)}", status=1) from None
+        raise StartError(f"--http fd:{number} is not an open socket: {_reason(error)}", status=1) from None
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listener with TCP as its explicit protocol, which `socket.create_server` omits.
+    """Return a listening socket with TCP as its explicit protocol, which `socket.create_server` does not set.
 
-    asyncio sets TCP_NODELAY only for an explicit protocol; otherwise each small response is delayed by 40 ms. The host
-    `*` means all addresses, over IPv4 and IPv6 where the system supports both.
+    asyncio sets TCP_NODELAY only for an explicit protocol; without it, each small response is delayed by 40 ms. The
+    host `*` selects all addresses, over IPv4 and IPv6 if the system supports both.
 
     Raises:
         StartError: The address is unavailable.
@@ -500,9 +504,9 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(address[:2], family=family, dualstack_ipv6=is_dual)
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
-    except (OSError, UnicodeError) as error:  # UnicodeError for an invalid host name
-        hint = "; port 0 selects any free port" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
-        raise StartError(f"cannot serve at {host}:{port}: {_reason(error)}{hint}", status=1) from None
+    except (OSError, UnicodeError) as error:  # an invalid host name raises UnicodeError
+        hint = "; use port 0 for any free port" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
+        raise StartError(f"cannot listen on {host}:{port}: {_reason(error)}{hint}", status=1) from None
 
 
 def _reason(error: OSError | UnicodeError) -> str:

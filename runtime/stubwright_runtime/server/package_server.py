@@ -42,23 +42,22 @@ def build_server(
     """Return a package's server.
 
     Args:
-        package: The package.
-        handlers: An object with the required methods, or `None` if no methods are required. An async context manager is
-            entered
-            before the server's first connection, and exited after its last.
+        package: The package to serve.
+        handlers: An object with the required methods; `None` if no methods are required. If it is an async context
+            manager, it is entered before the server's first connection and exited after the last.
         state: The URL of the store: `memory://` for this process, or `redis://…`, which processes can share.
         local_scopes: The scopes of local callers, over stdio or in-process.
-        audit: The destination of call records: a function that takes a `CallRecord`, or a file.
+        audit: Where to write call records: a function that receives each `CallRecord`, or a file.
         threads: The total number of threads for plain `def` handlers; each method uses at most half.
         toolset: The server's toolset; by default all tools.
         tasks: The task engine; by default a stream in the Redis at `state`.
 
     Raises:
         OSError: The audit file cannot be opened.
-        TypeError: Methods are missing or have the wrong signature; the message lists them all.
+        TypeError: Handler methods are missing or have the wrong signature; the message lists them all.
         ValueError: `threads` is not positive, or the toolset does not exist.
         StoreConfigurationError: `state` is not a store URL.
-        UnsupportedManifestError: The manifest declares an unsupported feature.
+        UnsupportedManifestError: The manifest declares a feature that this runtime does not support.
     """
     return PackageServer(
         build_core(
@@ -94,7 +93,6 @@ class PackageServer:
     resources: ResourceVisibility
 
     def __init__(self, core: Core) -> None:
-        """Create a server from its core."""
         self.core = core
         self.package = core.package
         self.failures = core.failures
@@ -104,13 +102,13 @@ class PackageServer:
         redact_library_logs()
 
     async def complete(self, elicitation: str) -> bool:
-        """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).
+        """Notify the client that the user completed a URL elicitation (MCP 2025-11-25, client/elicitation).
 
         Args:
             elicitation: The elicitation ID.
 
         Returns:
-            True if a connected client was notified for the first time.
+            True if a connected client received its first notification of the completion.
         """
         return await self.core.input_requests.urls.complete(elicitation)
 
@@ -128,7 +126,7 @@ class PackageServer:
     async def __aenter__(
         self,
     ) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]:
-        """Connect an SDK client and return the streams that it reads and writes."""
+        """Connect an SDK client, and return the client's streams for reading and writing."""
         from .transports.sdk_streams import open_streams
 
         stack = AsyncExitStack()
@@ -139,7 +137,7 @@ class PackageServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        """Close the last connection of the current task."""
+        """Close the connection that the current task opened last."""
         task = asyncio.current_task()
         opened = self._opened[task]
         stack = opened.pop()

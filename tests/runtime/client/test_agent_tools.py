@@ -97,7 +97,7 @@ async def test_results_of_a_schema_are_json(package: ModuleType) -> None:
     ("name", "arguments", "said"),
     [
         ("fail", {}, "no"),
-        ("wipe", {}, "wipe needs the user's confirmation, but this client cannot ask for it"),
+        ("wipe", {}, "wipe requires the user's confirmation, but this client does not support elicitation"),
         ("count", {"a_b": "x"}, "expected an integer, got the string"),
         ("count", "{", "the arguments of count are not JSON"),
         ("count", "[]", "the arguments of count must be an object"),

@@ -606,7 +606,7 @@ async def test_sizes_are_those_of_the_json_in_bytes(mode: str, module: Any) -> N
         for text in ("x" * (room + 1), "é" * (room // 2 + 1)):
             size = len(json.dumps({"text": text}, ensure_ascii=False).encode())
             assert await _said(client, "small", text=text) == (
-                f"! The arguments of small are too large: {size:,} bytes; the limit is 64. Send less."
+                f"! The arguments of small are too large: {size:,} bytes; the limit is 64. Send smaller arguments."
             )
         assert await _said(client, "short", text="x" * 100) == "x" * 100
         too_large = (

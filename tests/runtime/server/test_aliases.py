@@ -181,8 +181,8 @@ async def test_a_result_names_the_tool_and_the_log_says_so_once(
     ]
     assert [answer.get("isError", False) for answer in answers] == [False, True, False, False]
     assert [record.getMessage() for record in caplog.records if "old name" in record.getMessage()] == [
-        "get_weather was called by its old name, get_forecast; the alias is removed after 3.0.0",
-        "plan was called by its old name, travel",
+        "a client called get_weather by its old name, get_forecast; the alias is removed after 3.0.0",
+        "a client called plan by its old name, travel",
     ]
 
 

@@ -187,7 +187,7 @@ async def test_what_it_gives_is_checked_like_any_result(package: ModuleType, cap
             await client.count(number=1)
         with pytest.raises(package.ToolFailed, match="Internal error in count_in_thread"):
             await client.count_in_thread(number=1)
-    assert "end it with `return await proceed()`" in caplog.text
+    assert "add `return await proceed()`" in caplog.text
 
 
 async def test_it_runs_around_tasks(package: ModuleType) -> None:
@@ -222,7 +222,7 @@ def test_one_that_cannot_be_called_is_refused(package: ModuleType) -> None:
             del call
 
     for kind in (Plain, Short):
-        with pytest.raises(TypeError, match=r"around is not `async def around\(self, call, proceed\)`"):
+        with pytest.raises(TypeError, match=r"around must be `async def around\(self, call, proceed\)`"):
             package.build_server(kind())
 
 

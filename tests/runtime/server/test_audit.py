@@ -433,7 +433,7 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
             await client.call_tool("ok", {})
         assert records == []
         await anyio.to_thread.run_sync(server.core.recorder.flush, 0.01)
-        assert "audit records not written before the server stopped: 4" in caplog.text
+        assert "the server stopped before 4 audit records were written" in caplog.text
         go_on.set()
         await anyio.to_thread.run_sync(server.core.recorder.flush)
         await client.call_tool("ok", {})
@@ -710,7 +710,7 @@ def test_a_file_that_cannot_be_opened_is_an_error_at_the_start(where: str, reaso
     )
     assert (done.returncode, done.stderr) == (
         2,
-        f"audited_mcp: --audit is {where!r}, which cannot be written: {reason}\n",
+        f"audited_mcp: cannot write to --audit {where!r}: {reason}\n",
     )
 
 

@@ -193,7 +193,7 @@ async def test_what_does_not_fit_is_asked_again(package: ModuleType, era: str) -
     if era == "legacy":
         async with client(server(package, ask), era, Person(*[{"name": "A"}] * 3)) as made:
             told = text(await made.call_tool("ask"))
-        assert told.startswith("error: the client's answer to elicitation/create is invalid: name: ")
+        assert told.startswith("error: the client sent no valid answer to elicitation/create: name: ")
 
 
 @pytest.mark.parametrize("gather", ["gather", "tasks", "errors kept"])
@@ -361,7 +361,7 @@ async def test_a_missing_capability_is_told_out_of_a_group_of_tasks(package: Mod
 
     async with client(server(package, ask), era) as made:
         if era == "legacy":
-            assert text(await made.call_tool("ask")) == "error: This requires a client with the capability 'sampling'."
+            assert text(await made.call_tool("ask")) == "error: This request requires a client with the capability 'sampling'."
         else:
             with pytest.raises(mcp.MCPError, match="capability 'sampling'"):
                 await made.call_tool("ask")
@@ -440,9 +440,9 @@ async def test_a_client_that_fails_to_ask_is_told_so(package: ModuleType) -> Non
         return types.ErrorData(code=-1, message="no screen")
 
     async with client(server(package, twice), "legacy", broken) as made:
-        assert text(await made.call_tool("ask")) == "error: the client did not answer elicitation/create: no screen"
+        assert text(await made.call_tool("ask")) == "error: the client refused elicitation/create: no screen"
         assert text(await made.call_tool("pay", {"sum": 3})) == (
-            "error: pay needs the user's confirmation, and the client could not ask for it."
+            "error: pay requires the user's confirmation, but the client returned no valid answer."
         )
 
 
@@ -482,7 +482,7 @@ async def test_a_missing_capability_is_told_as_the_revision_has_it(package: Modu
         async with client(server(package, ask), era) as made:
             if era == "legacy":
                 told = text(await made.call_tool("ask"))
-                assert told == f"error: This requires a client with the capability {name!r}."
+                assert told == f"error: This request requires a client with the capability {name!r}."
             else:
                 with pytest.raises(mcp.MCPError) as caught:
                     await made.call_tool("ask")
@@ -671,7 +671,7 @@ async def test_an_answer_fits_one_call(
     [forged] = await rounds(made, {**answered, "requestState": asked["requestState"] + "x"})
     assert again == [forged] * 3
     assert forged["error"]["message"] == "Invalid or expired requestState"
-    assert "requestState rejected on tools/call: it was sent before" in caplog.text
+    assert "rejected a requestState for tools/call: it was already used" in caplog.text
 
 
 async def test_of_two_answers_at_once_one_counts(package: ModuleType) -> None:
@@ -707,7 +707,7 @@ async def test_a_call_that_is_never_answered_does_not_run_for_ever(package: Modu
             break
         [answer] = await rounds(made, {**call, "inputResponses": given, "requestState": answer["requestState"]})
     assert answer["isError"] is True
-    assert "is invalid" in answer["content"][0]["text"]
+    assert "no valid answer" in answer["content"][0]["text"]
     assert len(ran) == 4
 
 
@@ -740,7 +740,7 @@ def test_what_is_remembered_of_states_is_bounded() -> None:
 async def test_older_clients_cannot_answer_before_they_are_asked(package: ModuleType) -> None:
     answered = {"name": "ask", "inputResponses": {"who": ACCEPT}}
     [told] = await exchange(server(package, twice), "2025-11-25", ("tools/call", answered))
-    assert told["content"][0]["text"] == "This requires a client with the capability 'elicitation'."
+    assert told["content"][0]["text"] == "This request requires a client with the capability 'elicitation'."
 
 
 async def test_answers_of_any_shape_do_no_harm(package: ModuleType) -> None:
@@ -788,7 +788,7 @@ async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: s
     async with client(made, era, person) as connected:
         assert text(await connected.call_tool("pay", {"sum": "x"})).startswith("error: Invalid arguments for pay:")
         assert person.asked == []
-    needs = "pay needs the user's confirmation, but this client cannot ask for it (elicitation)."
+    needs = "pay requires the user's confirmation, but this client does not support elicitation by form."
     async with client(made, era) as connected:
         if era == "legacy":
             assert text(await connected.call_tool("pay", {"sum": 3})) == f"error: {needs}"
@@ -859,7 +859,7 @@ ABRIDGED: list[tuple[Any, str, str]] = [
     ([*range(5000)], "⟨4,940 items⟩", "4,940 of 5,000 items of the arguments"),
     ({"a/b": {"c": [*range(5000)]}}, "⟨4,940 items⟩, 4985,", "4,940 of 5,000 items at /a~1b/c"),
     ({"a": [[[0] * 400] * 40] * 40}, "[⟨400 items⟩]", "all 400 items at /a/0/0; all 400 items at /a/0/1; "),
-    ({"a": [[[0] * 400] * 40] * 40}, "[⟨400 items⟩]", "; and more at "),
+    ({"a": [[[0] * 400] * 40] * 40}, "[⟨400 items⟩]", ", and "),
     ({"k" * 2000: 1}, "⟨1,000 characters⟩", "1,000 of 2,000 characters of a key of the arguments"),
     ({"\u202e\n" * 50: "x" * 2000}, '⟨1,000 characters⟩', "1,000 of 2,000 characters at /" + r"\u202e\n" * 20 + "…."),
     ({"a": '" ⟨5 characters⟩ "'}, r'"\" ⟨5 characters⟩ \""', ""),

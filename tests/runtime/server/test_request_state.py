@@ -139,9 +139,9 @@ async def test_the_log_says_why(caplog: pytest.LogCaptureFixture, monkeypatch: p
     monkeypatch.setattr(time, "time", lambda: now + 3601)
     assert await server.refuses(state)
     assert [record.getMessage() for record in caplog.records] == [
-        "requestState rejected on tools/call: it is malformed",
-        "requestState rejected on tools/call: it is malformed",
-        "requestState rejected on prompts/get: it belongs to another call",
-        "requestState rejected on tools/call: it has expired",
+        "rejected a requestState for tools/call: it is malformed",
+        "rejected a requestState for tools/call: it is malformed",
+        "rejected a requestState for prompts/get: it belongs to another call",
+        "rejected a requestState for tools/call: it has expired",
     ]
     assert state[:20] not in caplog.text

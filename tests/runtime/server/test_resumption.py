@@ -330,5 +330,5 @@ async def test_one_caller_has_so_many_streams_and_all_together_have() -> None:
         streams.count(nobody).__enter__()
     assert found.value.status == 503
     for numbers in ((0, 1), (1, 0)):
-        with pytest.raises(ValueError, match="at least one stream must be allowed, not 0"):
+        with pytest.raises(ValueError, match="stream limits must be at least 1, not 0"):
             Streams(*numbers)

@@ -226,9 +226,9 @@ async def test_content_and_root_models(package: Any, api: Any) -> None:
 @pytest.mark.parametrize(
     ("handler", "logged"),
     [
-        (lambda args, ctx: None, "get_weather returned None; it should return GetWeatherOutput"),
-        (lambda args, ctx: "warm", "get_weather returned a value of type str; it should return GetWeatherOutput"),
-        (lambda args, ctx: args, "a value of type GetWeatherInput; it should return GetWeatherOutput"),
+        (lambda args, ctx: None, "get_weather returned None; expected GetWeatherOutput"),
+        (lambda args, ctx: "warm", "get_weather returned a value of type str; expected GetWeatherOutput"),
+        (lambda args, ctx: args, "a value of type GetWeatherInput; expected GetWeatherOutput"),
         (lambda args, ctx: 1 / 0, "ZeroDivisionError: division by zero"),
     ],
 )
@@ -244,7 +244,7 @@ async def test_mistakes_of_a_handler_are_only_in_the_log(
 
 async def test_a_wrong_answer_without_a_schema(package: Any, caplog: pytest.LogCaptureFixture) -> None:
     error_text(await call(serve(package, say=lambda args, ctx: None), "say"))
-    assert "say returned None; it should return text, a content block, or a list of them" in caplog.text
+    assert "say returned None; expected a string, a content block, or a list of strings and content blocks" in caplog.text
 
 
 async def test_text_stands_among_blocks(package: Any, api: Any) -> None:
@@ -260,13 +260,13 @@ async def test_text_stands_among_blocks(package: Any, api: Any) -> None:
 
 async def test_a_list_with_something_else_is_told(package: Any, caplog: pytest.LogCaptureFixture) -> None:
     error_text(await call(serve(package, say=lambda args, ctx: ["a", 1]), "say"))
-    assert "say returned a list with a value of type int; it should return text, a content block, or" in caplog.text
+    assert "say returned a list with a value of type int; expected a string, a content block, or" in caplog.text
 
 
 async def test_a_reply_holds_blocks(package: Any, api: Any, caplog: pytest.LogCaptureFixture) -> None:
     wrong = api.Reply("said", content=[1])
     assert error_text(await call(serve(package, say=lambda args, ctx: wrong), "say")).startswith("Internal error")
-    assert "content contains a value of type int; it should contain text and content blocks" in caplog.text
+    assert "content contains a value of type int; expected only strings and content blocks" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ async def test_a_thread_learns_that_its_call_was_cancelled(
         assert await anyio.to_thread.run_sync(started.wait, 5)
         tasks.cancel_scope.cancel()
     assert await anyio.to_thread.run_sync(ended.wait, 5)
-    assert "a function registered with `ctx.on_cancel` failed" in caplog.text
+    assert "a callback registered with `ctx.on_cancel` failed" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -468,9 +468,9 @@ async def test_log_levels_of_both_eras(package: Any, tmp_path: Path, recwarn: py
 @pytest.mark.parametrize(
     ("use", "logged"),
     [
-        (lambda ctx: ctx.log("loud", "x"), "ValueError: 'loud' is not a log level; the levels are debug, info,"),
+        (lambda ctx: ctx.log("loud", "x"), "ValueError: unknown log level 'loud'; expected one of debug, info,"),
         (lambda ctx: ctx.log("info", object()), "TypeError: Object of type object is not JSON serializable"),
-        (lambda ctx: ctx.progress(float("inf")), "ValueError: progress is inf of None, but both must be finite"),
+        (lambda ctx: ctx.progress(float("inf")), "ValueError: progress must be finite, not inf of None"),
         (lambda ctx: ctx.wait(ctx.progress(1)), "RuntimeError: ctx.wait is for plain `def` handlers"),
     ],
 )
@@ -494,8 +494,8 @@ async def test_what_is_missing_or_wrong_is_told_at_once(package: Any) -> None:
     with pytest.raises(TypeError) as caught:
         package.build_server(Handlers())
     assert str(caught.value) == (
-        "Handlers has methods that the server cannot call:\n"
-        "    say(args: 'Any') -> 'None' is called with (args, ctx)\n"
+        "Handlers has methods with the wrong signature:\n"
+        "    say(args: 'Any') -> 'None' must accept the arguments (args, ctx)\n"
         "    cities is int, not a method\n\n"
         "Handlers lacks a method. Add it:\n\n"
         "    async def get_weather(self, args: GetWeatherInput, ctx: Context) -> GetWeatherOutput:\n"

@@ -90,7 +90,7 @@ def test_a_client_that_leaves_an_open_question_ends_the_server_at_once(process: 
     process.close()
     status, log, rest = process.end()
     assert status == 0
-    assert log.count("FAILED the client did not answer elicitation/create: the client has disconnected") == times
+    assert log.count("FAILED the client refused elicitation/create: the client has disconnected") == times
     (answer,) = map(json.loads, rest.splitlines())
     assert answer["id"] == 2
     assert answer["result"]["isError"] is True
@@ -104,7 +104,7 @@ def test_a_question_after_the_client_left_fails_at_once(process: Process) -> Non
     status, log, rest = process.end()
     assert status == 0
     assert "PAID" not in log
-    assert "needs the user's confirmation, and the client could not ask for it" in rest.decode()
+    assert "requires the user's confirmation, but the client returned no valid answer" in rest.decode()
 
 
 @pytest.mark.parametrize("stateless", [False, True])

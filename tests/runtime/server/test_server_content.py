@@ -102,26 +102,26 @@ def test_embedded_text_and_blob() -> None:
     [
         (lambda: text("x", priority=1.1), "priority must be a number from 0 to 1, not 1.1"),
         (lambda: text("x", priority=float("nan")), "priority must be a number from 0 to 1, not nan"),
-        (lambda: text("x", audience=UNKNOWN), "audience must be 'user', 'assistant', or a list of them, not 'model'"),
+        (lambda: text("x", audience=UNKNOWN), "audience must be 'user', 'assistant', or a list of these, not 'model'"),
         (
             lambda: text("x", last_modified="yesterday"),
-            "last_modified is 'yesterday'; it must be ISO 8601, such as '2025-05-03T14:30:00Z'",
+            "last_modified must be ISO 8601, such as '2025-05-03T14:30:00Z', not 'yesterday'",
         ),
         (
             lambda: text("x", last_modified=datetime(2025, 5, 3)),
-            "last_modified needs a time zone: 2025-05-03T00:00:00",
+            "last_modified requires a time zone, not 2025-05-03T00:00:00",
         ),
         (lambda: image("not base64!", "image/png"), "the data is not base64: Only base64 data is allowed"),
         (lambda: image(b"x", "png"), "'png' is not a MIME type"),
-        (lambda: image(b"x"), "an image block needs a MIME type, such as mime_type='image/png'"),
+        (lambda: image(b"x"), "an image block requires a MIME type, such as mime_type='image/png'"),
         (
             lambda: audio(b"x", "image/png"),
             "'image/png' is not a MIME type for an audio block, which must start with audio/",
         ),
         (lambda: link("readme.md", "r"), "'readme.md' is not an absolute URI, such as 'file:///readme.md'"),
         (lambda: link("a:b", "r", size=-1), "size must be a number of bytes, 0 or more, not -1"),
-        (lambda: embedded("a:b"), "an embedded resource needs either text or blob"),
-        (lambda: embedded("a:b", text="", blob=b""), "an embedded resource needs either text or blob"),
+        (lambda: embedded("a:b"), "an embedded resource requires exactly one of text and blob"),
+        (lambda: embedded("a:b", text="", blob=b""), "an embedded resource requires exactly one of text and blob"),
     ],
 )
 def test_what_cannot_be_a_block_is_said(make: Any, message: str) -> None:

@@ -343,7 +343,7 @@ async def test_of_several_changes_at_once_one_is_kept(package: ModuleType, state
         results = await asyncio.gather(*(call(connected, "add_item", basket_id=basket, item="tea") for _ in range(12)))
         lost = [text(each) for each in results if each.is_error]
         assert len(lost) == 11
-        assert {*lost} == {"Another call changed this basket in the meantime, so nothing was saved. Try again."}
+        assert {*lost} == {"Another call changed this basket, so this change was not saved. Try again."}
         last = await call(connected, "add_item", basket_id=basket, item="jam")
         assert last.structured_content == {"basket_id": basket, "count": 2}
 

@@ -623,7 +623,7 @@ async def test_keys_of_meta_that_are_mcps_do_not_go_out(package: ModuleType, cap
         meta = result.meta or {}
         assert meta.get("example.com/a") == 1
         assert meta.get("io.modelcontextprotocol/serverInfo", {}).get("name") != "other"
-    assert "keys that only MCP defines: 'io.modelcontextprotocol/serverInfo'" in caplog.text
+    assert "`meta` of a Reply from first: 'io.modelcontextprotocol/serverInfo'" in caplog.text
 
 
 async def test_the_capabilities_follow_from_the_manifest(tmp_path: Any) -> None:

@@ -161,7 +161,7 @@ async def test_a_cursor_holds_for_its_own_call_alone(
         assert told(elsewhere) == START_AGAIN.format("list_lent")
         assert len(handlers.asked) == asked, "no handler saw a cursor that does not hold"
         assert not (await call(connected, cursor=cursor, genre="novel")).is_error
-    reasons = [record.getMessage() for record in caplog.records if "cursor rejected" in record.getMessage()]
+    reasons = [record.getMessage() for record in caplog.records if "rejected a cursor" in record.getMessage()]
     assert [reason.partition(": ")[2] for reason in reasons] == [
         "an unknown key",
         "authentication failed",

@@ -438,13 +438,13 @@ def test_input_from_a_file(project: Path, tmp_path: Path) -> None:
 
 def test_a_host_that_no_name_can_be(project: Path) -> None:
     told, status = refused(project, ["--handlers", "silent:Weather", "--http", "..:8000"])
-    assert (told.startswith("process_mcp: cannot serve at ..:8000: "), status) == (True, "status 1")
+    assert (told.startswith("process_mcp: cannot listen on ..:8000: "), status) == (True, "status 1")
 
 
 def test_a_number_that_is_no_open_listener(project: Path) -> None:
-    for number, why in ((0, "which is not "), (99, "which is not an open socket: Bad file descriptor")):
+    for number, why in ((0, "is not "), (99, "is not an open socket: Bad file descriptor")):
         told, status = refused(project, ["--handlers", "silent:Weather", "--http", f"fd:{number}"])
-        assert (told.startswith(f"process_mcp: --http is fd:{number}, {why}"), status) == (True, "status 1"), told
+        assert (told.startswith(f"process_mcp: --http fd:{number} {why}"), status) == (True, "status 1"), told
 
 
 def test_http(project: Path) -> None:
@@ -468,7 +468,7 @@ def test_http(project: Path) -> None:
         assert httpx2.post(url, json=request, headers=given).status_code == status
     address = url.removeprefix("http://").removesuffix("/tools")
     assert refused(project, ["--handlers", "silent:Weather", "--http", address]) == [
-        f"process_mcp: cannot serve at {address}: Address already in use; port 0 selects any free port",
+        f"process_mcp: cannot listen on {address}: Address already in use; use port 0 for any free port",
         "status 1",
     ]
     process.popen.send_signal(signal.SIGINT)
@@ -546,13 +546,13 @@ def refused(project: Path, *command_lines: list[str]) -> list[str]:
 def test_mistakes_are_told_in_a_line(project: Path) -> None:
     cases = {
         (): "no handlers specified; set them, for example with --handlers weather:Weather",
-        ("--handlers", "weather"): "--handlers is 'weather'; it must be MODULE:NAME, such as weather:Weather",
-        ("--handlers", "no.where:X"): f"no module 'no'; looked in {project} and in sys.path",
+        ("--handlers", "weather"): "--handlers must be MODULE:NAME, such as weather:Weather, not 'weather'",
+        ("--handlers", "no.where:X"): f"no module 'no' in {project} and in sys.path",
         ("--handlers", "broken:X"): (
             f"broken cannot be imported: ModuleNotFoundError: No module named 'nowhere' ({project}/broken.py:2)"
         ),
         ("--handlers", "wrong:X"): f"wrong cannot be imported: SyntaxError: invalid syntax ({project}/wrong.py:1)",
-        ("--handlers", "silent:Wether"): "'silent' has no 'Wether'; did you mean 'Weather'?",
+        ("--handlers", "silent:Wether"): "module 'silent' has no attribute 'Wether'; did you mean 'Weather'?",
         ("--handlers", "silent:nothing"): "silent:nothing is None",
         ("--handlers", "silent:make"): (
             f"cannot call silent:make: ValueError: no database ({project}/silent.py:{MAKE})"
@@ -562,7 +562,7 @@ def test_mistakes_are_told_in_a_line(project: Path) -> None:
         ),
         ("--handlers", "silent:Weather", "--http", ":0", "--path", "x"): "--path must start with /, not 'x'",
         ("--handlers", "silent:Weather", "--http", ":0", "--allow-host", "https://api.example.com"): (
-            "--allow-host 'https://api.example.com' is not a host, such as api.example.com, without a scheme or path"
+            "--allow-host must be a host without scheme or path, such as api.example.com, not 'https://api.example.com'"
         ),
         ("--handlers", "silent:Weather", "--http", ":0", "--allow-origin", "https://a.example:443"): (
             "--allow-origin 'https://a.example:443' is not an origin such as "
@@ -622,7 +622,7 @@ def test_a_closed_input_is_told_in_a_line(project: Path) -> None:
     [
         ("Broken", "RuntimeError: database is down ("),
         ("Grouped", "RuntimeError: database is down ("),
-        ("Leaving", "RuntimeError: they called sys.exit(3) ("),
+        ("Leaving", "RuntimeError: handlers called sys.exit(3) ("),
     ],
 )
 def test_handlers_that_do_not_start_are_told_in_a_line(

@@ -212,7 +212,7 @@ async def test_arguments_are_bounded_where_the_manifest_says_nothing(
         said = await wire("tools/call", name="plain", arguments={"text": "x" * room})
         assert said["content"][0]["text"] == f"{room:,}"
         assert told(await wire("tools/call", name="plain", arguments={"text": "x" * (room + 1)})) == (
-            "The arguments of plain are too large: 1,048,577 bytes; the limit is 1,048,576. Send less."
+            "The arguments of plain are too large: 1,048,577 bytes; the limit is 1,048,576. Send smaller arguments."
         )
         refused = told(await started(wire, "work", "x" * 256 * KIB))
         assert refused.startswith("The arguments of a task of work are too large: 262,156 bytes; the limit is 262,144.")

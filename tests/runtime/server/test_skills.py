@@ -126,7 +126,7 @@ async def test_what_is_no_skill_is_refused(desk: ModuleType, opened: Opening, re
     async with opened(desk, Desk(), revision) as wire:
         for uri in (f"{REFUNDS}/mail/stamp.png", REFUNDS, "skill://nothing/SKILL.md"):
             error = (await wire("skills/get", uri=uri))["error"]
-            assert (error["code"], error["message"]) == (-32602, f"No skill is served at {uri}")
+            assert (error["code"], error["message"]) == (-32602, f"Skill not found: {uri}")
         assert (await wire("skills/get"))["error"]["code"] == -32602
         assert (await wire("skills/list", cursor="nonsense"))["error"]["message"] == "Invalid cursor"
 

@@ -122,7 +122,7 @@ class Autocommit(sqlite3.Connection):
 )
 async def test_a_connection_that_commits_each_statement_is_refused(connection: Any) -> None:
     with pytest.raises(
-        RuntimeError, match=r"`ctx\.once_in` needs an open transaction, but this connection commits each"
+        RuntimeError, match=r"`ctx\.once_in` requires an open transaction, but this connection commits each"
     ):
         await record_effect(connection, "a")
     if not isinstance(connection, sqlite3.Connection):

@@ -137,7 +137,7 @@ async def test_two_questions_never_have_one_id(package: ModuleType, caplog: pyte
     server = package.build_server(SimpleNamespace(files=files, prompt_hello=files))
     async with mcp.Client(server, mode="legacy", elicitation_callback=accept) as made:
         assert (await made.call_tool("files")).is_error
-    assert "a question with the ID 'same' already exists" in caplog.text
+    assert "the elicitation ID 'same' is already in use" in caplog.text
 
 
 async def test_a_request_that_needs_a_url_is_refused_with_it(package: ModuleType) -> None:
@@ -168,7 +168,7 @@ async def test_older_clients_and_those_without_a_browser_are_told(package: Modul
         await send({"id": 2, "method": "tools/call", "params": {"name": "files"}})
         result = (await receive())["result"]
     assert result["isError"] is True
-    assert result["content"][0]["text"] == "This requires a client with the capability 'elicitation.url'."
+    assert result["content"][0]["text"] == "This request requires a client with the capability 'elicitation.url'."
     [told] = await exchange(server, "2025-11-25", ("tools/call", {"name": "files"}))
     assert told == result
     [refused] = await exchange(server, "2026-07-28", ("tools/call", {"name": "files"}))
@@ -191,7 +191,7 @@ async def test_from_2026_on_it_is_a_question_like_any_other(package: ModuleType)
     refused = {**call, "requestState": again["requestState"], "inputResponses": no}
     [told] = await exchange(server, "2026-07-28", ("tools/call", refused))
     assert told["isError"] is True
-    assert told["content"][0]["text"] == "The user did not open the URL that this request needs."
+    assert told["content"][0]["text"] == "The user did not open the URL that this request requires."
     [asked] = await exchange(server, "2026-07-28", ("tools/call", call))
     desk.signed_in.add("me")
     answered = {**call, "requestState": asked["requestState"], "inputResponses": yes}
@@ -202,7 +202,7 @@ async def test_from_2026_on_it_is_a_question_like_any_other(package: ModuleType)
 @pytest.mark.parametrize(
     ("name", "url", "logged"),
     [
-        ("who", HERE, "the manifest has no question 'who' with `mode: url`"),
+        ("who", HERE, "the manifest has no question 'who' with `mode: url` for this handler"),
         ("x", HERE, "the manifest has no question 'x'"),
         ("sign_in", "javascript:alert(1)", "is not an http or https URL"),
     ],

@@ -115,8 +115,8 @@ def test_a_handler_that_holds_the_loop_is_named_once_for_each_call(
     first, second = reports(caplog)
     assert re.match(
         r"the event loop has been blocked for 0\.2 s by get_book \(test_watchdog\.py:\d+\), "
-        r"and no other call can proceed; write it as a plain `def`, which runs in a thread, "
-        r"or await what it waits for\n",
+        r"so all other calls wait; write it as a plain `def`, which runs in a thread, "
+        r"or await asynchronous calls\n",
         first,
     )
     assert "time.sleep(0.4)" in first.splitlines()[-1]

@@ -1,1 +1,1 @@
-"""Builds a server from a package. Only this folder selects modules by the manifest."""
+"""Builds a server from a package. Only this folder selects modules by the manifest's contents."""

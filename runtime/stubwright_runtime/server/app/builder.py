@@ -1,4 +1,4 @@
-"""Builds a server from a package and its handlers, and checks both."""
+"""Builds a server from a package and handlers, and checks both before startup."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def build_core(
     toolsets: Sequence[str] = (),
     tasks: TaskEngine | None = None,
 ) -> Core:
-    """Return the core of a server; see `build_server` for the arguments.
+    """Return the core of a server, with the tools that are in all `toolsets`; see `build_server` for the other
+    arguments.
 
-    The server has the tools that are in all `toolsets`.
     """
     required_features.check(package)
     pool = Threads(threads)

@@ -1,4 +1,4 @@
-"""Checks before startup that the handlers define the required methods, without importing models."""
+"""Checks before startup, without importing models, that the handlers define the required methods."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class NoHandlers:
-    """Handlers for a server that needs no handler methods."""
+    """The handlers of a server that requires no handler methods."""
 
 
 class HandlersError(TypeError):
-    """Handlers lack methods or have methods with the wrong signature; the message lists them all."""
+    """Handlers lack methods, or their methods have the wrong signature; the message lists every such method."""
 
 
 def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> None:
     """Check that each required method exists and accepts its arguments.
 
     Args:
-        server: The name of the server.
-        needed: The required methods.
-        handlers: The handlers object.
+        server: The server's name, for messages.
+        needed: The methods to look for.
+        handlers: The object whose methods are checked.
 
     Raises:
         HandlersError: A method is missing or does not accept its arguments.
@@ -48,13 +48,13 @@ def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> Non
             wrong.append(f"{entry.name} is {type(method).__name__}, not a method")
         elif not _accepts(method, len(entry.parameters)):
             names = ", ".join(parameter.partition(":")[0] for parameter in entry.parameters)
-            wrong.append(f"{entry.name}{inspect.signature(method)} is called with ({names})")
+            wrong.append(f"{entry.name}{inspect.signature(method)} must accept the arguments ({names})")
     if (around := find_around(handlers)) is not None and not _is_around(around):
-        wrong.append(f"{NAME} is not `async def {NAME}(self, call, proceed)`")
+        wrong.append(f"{NAME} must be `async def {NAME}(self, call, proceed)`")
     parts: list[str] = []
     if wrong:
         lines = "".join(f"\n    {line}" for line in wrong)
-        parts.append(f"{type(handlers).__name__} has methods that the server cannot call:{lines}")
+        parts.append(f"{type(handlers).__name__} has methods with the wrong signature:{lines}")
     if missing:
         parts.append(_list_stubs(f"{type(handlers).__name__} lacks", missing))
     if parts:
@@ -62,7 +62,7 @@ def check(server: str, needed: Sequence[HandlerMethod], handlers: object) -> Non
 
 
 def explain_abstract(needed: Sequence[HandlerMethod], handlers: type) -> str | None:
-    """Return an error message if a handlers class is abstract because required methods are missing, else `None`."""
+    """Return an error message if a handlers class is abstract because it lacks required methods, otherwise `None`."""
     lacking: frozenset[str] = getattr(handlers, "__abstractmethods__", frozenset())
     missing = [entry for entry in needed if entry.name in lacking]
     return _list_stubs(f"{handlers.__name__} lacks", missing) if missing else None
@@ -78,7 +78,6 @@ def _is_around(method: Callable[..., object]) -> bool:
 
 
 def _accepts(method: Callable[..., object], count: int) -> bool:
-    """Return whether a method can be called with `count` positional arguments."""
     function = method.__func__ if isinstance(method, MethodType) else None
     if isinstance(function, FunctionType):  # fast path: inspecting a thousand signatures would delay startup
         code = function.__code__

@@ -1,4 +1,4 @@
-"""Selects the features of a server and imports only their modules."""
+"""Selects a server's features and imports only their modules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def list_features(package: Package) -> tuple[Feature, ...]:
-    """Return the features of a package's server, in the order in which errors list their missing methods."""
+    """Return the features of a package's server, in the order in which errors list missing handler methods."""
     declared: Mapping[str, Any] = package.manifest["server"].get("capabilities") or {}
     features: list[Feature] = []
     if package.tools or declared.get("tools") is True:
@@ -40,7 +40,7 @@ def list_features(package: Package) -> tuple[Feature, ...]:
 
 
 def _completes(package: Package) -> bool:
-    """Return whether any argument or variable supports completion."""
+    """Return whether any resource template variable or prompt argument supports completion."""
     return any(
         extension.get("complete")
         for section in ("resourceTemplates", "prompts")

@@ -1,4 +1,4 @@
-"""A server without a transport: compiles one function per method, for use by all transports."""
+"""A server without a transport: compiles one function per method, which all transports call."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from ..protocol.client_subscriptions import Change
 
 _PAGES: Final = 64
-"""The maximum number of cached first pages; the cache key is the list, revision and scopes."""
+"""The maximum number of cached first pages; a page's key is its list, revision and scopes."""
 
 _COMMON: Final = ("initialize", "ping", "server/discover", LISTENING, "notifications/initialized")
-"""Methods whose functions are cached although no feature serves them."""
+"""Methods that no feature serves but that clients call often enough to cache their functions."""
 
 LISTS: Final = {section.method: section.name for section in SECTIONS}
-"""List names by method."""
+"""The names of the lists, such as `tools`, by list method, such as `tools/list`."""
 
 _STOPPED: Final = (
     "The server stopped before it could respond. The request may have taken effect; check before you send it again."
@@ -59,23 +59,23 @@ _STOPPED: Final = (
 
 
 class Core(Hub):
-    """The server.
+    """A server without a transport.
 
     Attributes:
-        lists: The lists, keyed by name.
-        tools: Shows and hides tools, for all clients.
-        prompts: Shows and hides prompts.
-        resources: Shows and hides resources and resource templates, and reports updates.
-        toolsets: The toolsets.
+        lists: The primitives' definitions by list name.
+        tools: Shows and hides tools for all clients.
+        prompts: Shows and hides prompts for all clients.
+        resources: Shows and hides resources and resource templates for all clients, and reports resource updates.
+        toolsets: The manifest's toolsets, and those that the server was started with.
         tasks: The task service; `None` if no tool has `taskSupport`.
         threads: The thread pool for plain `def` handlers.
-        failures: Exceptions from handlers, for in-process clients.
-        recorder: The recorder of calls; `None` if calls are not recorded.
-        instrumentation: Telemetry and recording of all messages.
-        lifespan: The lifespan of the handlers and the store.
-        methods: The functions for the features' methods, such as `tools/call`.
-        input_requests: Runs requests that may send the client questions.
-        listeners: The `subscriptions/listen` streams (MCP 2026-07-28 and later).
+        failures: Exceptions that handlers raised, for in-process clients.
+        recorder: Writes calls to the audit log; `None` if calls are not recorded.
+        instrumentation: Traces, measures and records messages.
+        lifespan: Starts and stops the handlers and the store.
+        methods: The functions that serve the features' methods, such as `tools/call`.
+        input_requests: Runs requests during which the server may send requests to the client.
+        listeners: The open `subscriptions/listen` streams (MCP 2026-07-28 and later).
         has_sessions: True if connections outlive a request (MCP 2025-11-25 and earlier).
     """
 
@@ -91,7 +91,7 @@ class Core(Hub):
         toolsets: Sequence[str] = (),
         engine: TaskEngine | None = None,
     ) -> None:
-        """Create the server; `build_core` checks the handlers first."""
+        """Create a server; `build_core` checks the handlers first."""
         super().__init__(package, store, get_scopes(package), user)
         self.toolsets = Toolsets(package.manifest, toolsets)
         self.recorder = recorder
@@ -128,10 +128,10 @@ class Core(Hub):
         self._server_meta = {SERVER_INFO_META_KEY: self.identity}
 
     async def answer(self, request: Request) -> Result:
-        """Handle a message and return its result, with `request` as the current scope.
+        """Return a message's result. `request` is the current scope while the message is handled.
 
         Raises:
-            ProtocolError: The message is refused, or `call_next` raises.
+            ProtocolError: The message is invalid or was refused.
         """
         answer = self._answers.get(request.method) or self._compile(request.method)
         request.secrets = SCOPE.get().secrets  # for an outer call whose handler calls this server
@@ -149,13 +149,13 @@ class Core(Hub):
             raise explain_internal_error(request, error) from None
         finally:
             SCOPE.reset(token)
-        # List pages are cached, complete.
+        # Pages in the cache already have these fields.
         if result is None or request.method in LISTS or "stateless" not in request.revision.features:
             return result
         return self._stamp(result)
 
     def _stamp(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Add the fields of every result in MCP 2026-07-28 and later: `resultType` and the server's identity."""
+        """Add the fields that every result has since MCP 2026-07-28: `resultType` and the server's identity."""
         meta = result.get("_meta")
         return {
             "resultType": "complete",
@@ -182,7 +182,7 @@ class Core(Hub):
         return answer
 
     def _admit(self, answer: Answer, *, may_ask: bool = False) -> Answer:
-        """Return a function that handles valid requests and passes others to `call_next`, which refuses them."""
+        """Return a function that handles valid requests and passes others to `call_next`, which raises an error."""
         has_toolsets, scopes, questions = any(True for _ in self.toolsets), self.scopes, self.input_requests
 
         async def call(request: Request) -> Result:
@@ -206,7 +206,8 @@ class Core(Hub):
                     return result
                 return await questions.finish(request, result)
             except BaseException as error:
-                # Not raised there: the traceback would refer to the frame that has the error, a cycle.
+                # Raising in `handle_error` would add its frame, which refers to the error, to the traceback: a
+                # reference cycle.
                 if (instead := await questions.handle_error(request, error)) is None:
                     raise
                 return instead
@@ -214,7 +215,7 @@ class Core(Hub):
         return call
 
     def _track(self, answer: Answer) -> Answer:
-        """Return a function that registers each request while it is pending, for `end_requests`."""
+        """Return a function that registers each request until it completes, so that `end_requests` can cancel it."""
         pending, stopped = self._pending, self._stopped
 
         async def call(request: Request) -> Result:
@@ -225,7 +226,7 @@ class Core(Hub):
             try:
                 return await answer(request)
             except asyncio.CancelledError:
-                # If the count is not zero, there was another cancellation, which must propagate.
+                # A count above zero means that someone else also cancelled the task, which must propagate.
                 if task not in stopped or task.uncancel():
                     raise
             finally:
@@ -237,29 +238,29 @@ class Core(Hub):
         return call
 
     def end_requests(self) -> None:
-        """End each pending request with an error; listening streams close separately."""
+        """Fail each pending request with an error. Listening streams are closed by `end_streams`."""
         for task in self._pending - self._stopped:
             self._stopped.add(task)
             task.cancel()
 
     async def complete(self, elicitation: str) -> bool:
-        """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).
+        """Notify the client that the user completed a URL elicitation (MCP 2025-11-25, client/elicitation).
 
         Args:
             elicitation: The elicitation ID.
 
         Returns:
-            True if a connected client was notified for the first time.
+            True if a connected client received its first notification of the completion.
         """
         return await self.input_requests.urls.complete(elicitation)
 
     def serves(self, method: str) -> bool:
-        """Return whether a feature serves a method."""
+        """Return whether a feature of this server serves an MCP method."""
         return method in self.methods or LISTS.get(method) in self.lists
 
     @cached_property
     def extensions(self) -> dict[str, dict[str, Any]]:
-        """The advertised MCP extensions with their settings (MCP 2026-07-28, `ServerCapabilities`)."""
+        """The MCP extensions that the server advertises, with their settings (MCP 2026-07-28, `ServerCapabilities`)."""
         extensions_by_name: dict[str, dict[str, Any]] = {}
         if any(uri.startswith(PAGES) for uri in (*self.package.resources, *self.package.templates)):
             extensions_by_name[PAGES_EXTENSION] = {}
@@ -276,26 +277,26 @@ class Core(Hub):
         return scopes is None or scopes.allows(scopes.widen(find_current()), "tools", name)
 
     def stop(self) -> None:
-        """Prepare to stop: start no more tasks and close listening streams."""
+        """Prepare to stop: start no tasks and close listening streams."""
         self.is_stopping = True
         if self.tasks is not None:
             self.tasks.stop()
         self.end_streams()
 
     def end_streams(self) -> None:
-        """Close the listening streams."""
+        """Close all listening streams."""
         for end in self.streams:
             end()
 
     async def _publish(self, change: Change) -> None:
-        """Notify the subscribed clients of this process of a change."""
+        """Notify the clients of this process that subscribed to a change."""
         if change.uri is None:
             self.changes.add(change.kind)
         for publish in self.publishers:
             await publish(change)
 
     async def _list(self, request: Request) -> Result:
-        """Return a page of a list. First pages are cached until the list changes, because every client reads them."""
+        """Return a page of a list. First pages are cached until the list changes, because all clients request them."""
         try:
             return self._find_page(
                 LISTS[request.method], request.params.get("cursor"), request.revision, request.principal, request.tools
@@ -334,8 +335,6 @@ def _shows_tool(tools: frozenset[str], shows: Shows | None, name: str) -> bool:
 
 
 class _Page(NamedTuple):
-    """The cache key for the first page of a list."""
-
     name: str
     version: int
     revision: str
@@ -346,7 +345,7 @@ class _Page(NamedTuple):
 
 @asynccontextmanager
 async def _run_store(package: Package, store: Store) -> AsyncGenerator[None, None]:
-    """Run the store during the block and add the package name to log lines."""
+    """Run the store during the block, and name the package in its log lines."""
     name_after(package.name)
     async with store.run():
         yield

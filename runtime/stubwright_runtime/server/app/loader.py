@@ -1,4 +1,4 @@
-"""Loads handlers and task engines from `module:name`; raises a one-line `StartError` on failure."""
+"""Loads handlers and task engines from `module:name`, and raises a one-line `StartError` on failure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ..core.task_engine import TaskEngine
 
 _TASKS: Final = "--tasks"
-"""The command-line option for a task engine."""
+"""The command-line option that selects a task engine."""
 
 
 class StartError(Exception):
-    """A failure to start, with a one-line message and an exit status."""
+    """The server cannot start: a one-line message and an exit status."""
 
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
@@ -33,12 +33,12 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HandlerLocation:
-    """The location of a package's handlers.
+    """Where to import a package's handlers from.
 
     Attributes:
-        path: `module:name`; `None` if not set.
-        package: The package.
-        option: The option or environment variable that sets the path.
+        path: `module:name`; `None` if the user set no path.
+        package: The package whose methods the handlers implement.
+        option: The option or environment variable that sets the path, for messages.
     """
 
     path: str | None
@@ -48,15 +48,15 @@ class HandlerLocation:
     def load(self) -> object:
         """Import the handlers at `module:name` from the working directory or `sys.path`.
 
-        Python's `-P` option excludes the working directory. A class is instantiated, and a factory
-        function is called. Return `None` if the path is not set and no handlers are needed.
+        A class is instantiated, and a factory function is called. Python's `-P` option excludes the working directory.
+        Return `None` if the path is not set and the package requires no handler methods.
 
         Raises:
             StartError: The handlers cannot be imported or created.
         """
         from .composition import list_features  # not needed to report command-line errors
 
-        def find_needed() -> list[HandlerMethod]:  # called only if needed: `build_core` checks instances
+        def find_needed() -> list[HandlerMethod]:  # importing features is slow; `build_core` checks instances
             return [method for feature in list_features(self.package) for method in feature.list_required_methods()]
 
         if self.path is None:
@@ -71,7 +71,7 @@ class HandlerLocation:
         if is_class or (callable(handlers) and not any(hasattr(handlers, method.name) for method in find_needed())):
             try:
                 return handlers()
-            except Exception as error:  # noqa: BLE001 - any of them is told with its place
+            except Exception as error:  # noqa: BLE001 - `refuse` reports every failure with its location
                 refuse(f"cannot call {self.path}", error)
         if handlers is None:
             raise StartError(f"{self.path} is None")
@@ -79,17 +79,17 @@ class HandlerLocation:
 
 
 def load_engine(path: str, server: str) -> TaskEngine:
-    """Create a server's task engine with the class or function at `module:name`.
+    """Create a task engine: call the class or function at `module:name` with the server's name.
 
     Raises:
-        StartError: The class or function does not exist, or does not return a task engine.
+        StartError: The class or function does not exist, raises, or does not return a task engine.
     """
     make = _find(path, _TASKS, "engines:Queue")
     if not callable(make):
-        raise StartError(f"{_TASKS} is {path!r}, which must be a class or function that returns a task engine")
+        raise StartError(f"{_TASKS} must be a class or function that returns a task engine; {path!r} is neither")
     try:
         engine = make(server)
-    except Exception as error:  # noqa: BLE001 - any of them is told with its place
+    except Exception as error:  # noqa: BLE001 - `refuse` reports every failure with its location
         refuse(f"{_TASKS}: cannot call {path} with the server's name", error)
     if lacking := [name for name in ("submit", "run", "stop") if not callable(getattr(engine, name, None))]:
         raise StartError(f"{_TASKS}: {path} does not return a task engine; the object lacks {', '.join(lacking)}")
@@ -97,10 +97,10 @@ def load_engine(path: str, server: str) -> TaskEngine:
 
 
 def _find(path: str, option: str, example: str) -> Any:
-    """Return the object at `module:name`. Raises StartError."""
+    """Return the object at `module:name`, or raise StartError."""
     module, _, name = path.partition(":")
     if not module or not name:
-        raise StartError(f"{option} is {path!r}; it must be MODULE:NAME, such as {example}")
+        raise StartError(f"{option} must be MODULE:NAME, such as {example}, not {path!r}")
     if not sys.flags.safe_path and (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
     value: Any = _import(module)
@@ -108,7 +108,7 @@ def _find(path: str, option: str, example: str) -> Any:
         if not hasattr(value, step):
             near = get_close_matches(step, dir(value), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise StartError(f"{module!r} has no {name!r}{hint}")
+            raise StartError(f"module {module!r} has no attribute {name!r}{hint}")
         value = getattr(value, step)
     return value
 
@@ -117,17 +117,17 @@ def _import(name: str) -> object:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # Otherwise the module exists, but imports a module that is missing.
+        # Any other name is a missing module that this module imports.
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             looked = "sys.path" if sys.flags.safe_path else f"{Path.cwd()} and in sys.path"
-            raise StartError(f"no module {error.name!r}; looked in {looked}") from None
+            raise StartError(f"no module {error.name!r} in {looked}") from None
         refuse(f"{name} cannot be imported", error)
-    except Exception as error:  # noqa: BLE001 - any of them is told with its place
+    except Exception as error:  # noqa: BLE001 - `refuse` reports every failure with its location
         refuse(f"{name} cannot be imported", error)
 
 
 def refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
-    """Report a failure with the last line and location of its traceback; log the traceback at debug level.
+    """Report an exception's last traceback line and location; log the full traceback at debug level.
 
     Raises:
         StartError: Always.

@@ -1,4 +1,4 @@
-"""Imports only the modules of `policy`, `tasks` and `http` that a manifest needs."""
+"""Imports the modules of `policy`, `tasks` and `http` that a manifest needs, and no others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIMITS: Final = frozenset({"concurrency", "maxResultBytes", "timeout"})
 
 
 def get_scopes(package: Package) -> Scopes | None:
-    """Return the scopes that the package's entries require; `None` if none do."""
+    """Return the scopes that a package's primitives require; `None` if none require scopes."""
     if not package.has_scopes:
         return None
     from ...policy.scopes import Scopes
@@ -38,7 +38,7 @@ def get_scopes(package: Package) -> Scopes | None:
 def get_tasks(
     package: Package, store: Store, recorder: Recorder | None, engine: TaskEngine | None = None
 ) -> Tasks | None:
-    """Return the task service; `None` if no tool has `taskSupport`."""
+    """Return the server's task service; `None` if no tool has `taskSupport`."""
     if not package.has_tasks:
         return None
     from ...tasks.service import Tasks
@@ -47,14 +47,14 @@ def get_tasks(
 
 
 async def manage_tasks(package: Package, store: Store, engine: TaskEngine | None, again: str | None) -> None:
-    """Run the `tasks` command; see `manage`."""
+    """Run the `tasks` command; see `tasks.abandoned.manage`."""
     from ...tasks.abandoned import manage
 
     await manage(package, store, engine, again)
 
 
 def make_task_methods(core: Core) -> Methods | None:
-    """Return the task methods, if the server has tasks."""
+    """Return the handlers of the `tasks/…` methods; `None` if the server has no tasks."""
     if core.tasks is None:
         return None
     from ...tasks.methods import Methods
@@ -63,7 +63,7 @@ def make_task_methods(core: Core) -> Methods | None:
 
 
 def make_steps(package: Package, server: ServerContext, results: Results) -> Steps:
-    """Return the call steps that a manifest declares."""
+    """Return the steps that a manifest's policies and settings add to tool calls."""
     return Steps(
         [*_list_admission(package, server)],
         [*_list_limits(package)],
@@ -126,7 +126,6 @@ def _list_preparation(package: Package, server: ServerContext, results: Results)
 
 
 def _begin_tasks(tool: Tool, call_next: Handle) -> Handle:
-    """Start a task for each tool call that requests one."""
     if tool.task_support == "forbidden":
         return call_next
 
@@ -137,7 +136,7 @@ def _begin_tasks(tool: Tool, call_next: Handle) -> Handle:
 
 
 def add_calls(package: Package, handlers: object) -> object:
-    """Return the handlers, extended with the tools that are HTTP calls."""
+    """Return the handlers, extended with a method for each tool that calls an HTTP API."""
     if not package.has_calls:
         return handlers
     from ...http.calls import bind

@@ -1,4 +1,6 @@
-"""Checks before startup that this runtime supports all features of a manifest, which may be newer."""
+"""Checks before startup that this runtime supports every feature of a manifest, which a newer compiler may have
+written.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ POLICY: Final = frozenset(
         "trusted",
     }
 )
-"""The keys in policies."""
+"""The supported keys of policies."""
 
 EXTENSION: Final = frozenset(
     {
@@ -47,10 +49,10 @@ EXTENSION: Final = frozenset(
         "text",
     }
 )
-"""The keys under `stubwright` in tools, resources and prompts."""
+"""The supported keys under `stubwright` in tools, resources and prompts."""
 
 BUDGET: Final = frozenset({"result"})
-"""The keys in budgets that apply at run time; the compiler checks the others."""
+"""The supported keys of budgets at run time; the compiler checks the others."""
 
 MANIFEST: Final = frozenset(
     {
@@ -78,7 +80,7 @@ MANIFEST: Final = frozenset(
         "tools",
     }
 )
-"""The keys in `manifest.json`."""
+"""The supported keys of `manifest.json`."""
 
 
 class UnsupportedManifestError(ValueError):
@@ -86,10 +88,10 @@ class UnsupportedManifestError(ValueError):
 
 
 def check(package: Package) -> None:
-    """Check that this runtime supports every key of a manifest.
+    """Check that this runtime supports every key of a package's manifest.
 
     Raises:
-        UnsupportedManifestError: A key is unknown.
+        UnsupportedManifestError: The manifest has an unknown key.
     """
     for words in _list_unknown(package):
         raise UnsupportedManifestError(
@@ -99,7 +101,6 @@ def check(package: Package) -> None:
 
 
 def _list_unknown(package: Package) -> Iterator[str]:
-    """Yield the unknown keys of a manifest."""
     manifest: Mapping[str, Any] = package.manifest
     yield from _find_unknown(manifest, MANIFEST)
     yield from _find_unknown_settings(manifest)

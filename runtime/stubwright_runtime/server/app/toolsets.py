@@ -1,6 +1,6 @@
-"""Toolsets: subsets of the tools for a process, endpoint or request.
+"""Toolsets: subsets of the tools for a process, an endpoint or a request.
 
-Several toolsets are intersected, so a request cannot extend the toolset of its server.
+A request gets the tools that are in all of its toolsets, so it cannot extend the toolset of its server.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 HEADER: Final = "x-mcp-toolset"
-"""The HTTP header with one or more toolsets, separated by commas."""
+"""The HTTP header that selects one or more toolsets, separated by commas."""
 
 REQUESTED: Final[ContextVar[tuple[str, ...]]] = ContextVar("toolsets", default=())
-"""The toolsets of the current request."""
+"""The toolsets that the current HTTP request selects."""
 
 
 class UnknownToolsetError(ValueError):
-    """The toolset is not in the manifest."""
+    """The manifest declares no toolset of this name."""
 
 
 class Toolsets:
-    """The toolsets of one server."""
+    """A manifest's toolsets, and those that the server was started with."""
 
     def __init__(self, manifest: Mapping[str, Any], own: Sequence[str] = ()) -> None:
-        """Create a server's toolsets; `own` lists the toolsets that the server was started with.
+        """Create a server's toolsets; `own` lists those that the server was started with.
 
         Raises:
-            UnknownToolsetError: A toolset is not in the manifest.
+            UnknownToolsetError: The manifest does not declare one of `own`.
         """
         declared: Mapping[str, Any] = manifest.get("toolsets") or {}
         self._tools = {name: frozenset(toolset["tools"]) for name, toolset in declared.items()}
@@ -37,19 +37,21 @@ class Toolsets:
         self._own = tuple(own)
 
     def __contains__(self, name: str) -> bool:
-        """Return whether the manifest has a toolset."""
+        """Return whether the manifest declares a toolset."""
         return name in self._tools
 
     def __iter__(self) -> Any:
-        """Iterate over the names of the toolsets."""
+        """Iterate over the names of the declared toolsets."""
         return iter(self._tools)
 
     def describe(self) -> str:
-        """Return the toolset names for a message."""
-        return f"the toolsets are {', '.join(self._tools)}" if self._tools else "the manifest declares none"
+        """Return a clause for messages that lists the declared toolsets."""
+        return f"the toolsets are {', '.join(self._tools)}" if self._tools else "the manifest declares no toolsets"
 
     def list_present(self) -> frozenset[str] | None:
-        """Return the names of the tools in all toolsets of the current request; `None` for all tools."""
+        """Return the tools that are in all toolsets of the server and the current request; `None` if no toolset is
+        selected.
+        """
         present: frozenset[str] | None = None
         for name in (*self._own, *REQUESTED.get()):
             tools = self._tools.get(name, frozenset[str]())

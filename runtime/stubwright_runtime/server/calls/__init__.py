@@ -1,1 +1,1 @@
-"""Tool calls: the steps between a request and its handler."""
+"""Tool calls: the steps between a request and the tool's handler."""

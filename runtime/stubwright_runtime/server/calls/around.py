@@ -1,6 +1,6 @@
-"""The `around` method of handlers, which wraps each of their other methods.
+"""Handlers' `around` method, which wraps every call to another handler method.
 
-It runs after validation, limits and confirmation, and before the result is validated.
+`around` runs after validation, limits and confirmation, and before the result is validated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NAME: Final = "around"
 
 Proceed: TypeAlias = Callable[[], Awaitable[Any]]
-"""Runs the handler and returns its result or raises its exception."""
+"""Runs the wrapped handler method, and returns its result or raises its exception."""
 
 Around: TypeAlias = Callable[["HandlerCall", Proceed], Awaitable[Any]]
 
@@ -24,13 +24,13 @@ Kind: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
 
 @dataclass(frozen=True, slots=True)
 class HandlerCall:
-    """One call to a handler method, for `around`.
+    """One call to a handler method, the first argument of `around`.
 
     Attributes:
         kind: `tool`, `resource` (also for resource templates), `prompt` or `completion`.
-        method: The name of the method.
-        args: The model of the arguments; `None` if there are none.
-        ctx: The call's context. `ctx.name` is the name of the tool or prompt, or the URI.
+        method: The name of the handler method.
+        args: The arguments as a generated model; `None` if the method has no arguments.
+        ctx: The call's context. `ctx.name` is the name of the tool or prompt, or the resource's URI.
     """
 
     kind: Kind
@@ -40,5 +40,5 @@ class HandlerCall:
 
 
 def find_around(handlers: object) -> Around | None:
-    """Return the handlers' `around` method, if their class defines it; `__getattr__` is ignored."""
+    """Return the handlers' `around` method if their class defines it. Attributes from `__getattr__` do not count."""
     return getattr(handlers, NAME) if hasattr(type(handlers), NAME) else None

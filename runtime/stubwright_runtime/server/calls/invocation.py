@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MakeContext: TypeAlias = "Callable[[Request, str], Context]"
-"""Returns the `ctx` for a request and the requested name or URI."""
+"""Creates the `ctx` of a request, from the request and the requested name or URI."""
 
 Method: TypeAlias = "Callable[..., Awaitable[Any]]"
-"""Calls a method with a request and its arguments; the last argument is the context."""
+"""Calls a handler method with a request and the method's arguments; the last argument is the context."""
 
 
 def bind_method(handlers: object, name: str, kind: Kind) -> Method:
-    """Return a function that calls a handler method, with `around` if the handlers define it.
+    """Return a function that calls a handler method, wrapped in `around` if the handlers define it.
 
     A plain `def` runs in a worker thread, so that it can block. If the request is cancelled, `ctx.on_cancel` callbacks
-    run and the thread continues. The function raises NoFreeThreadError if no thread becomes free in time.
+    run and the thread continues. The function raises NoFreeThreadError if all threads remain busy.
     """
     function = getattr(handlers, name)
     around = find_around(handlers)
@@ -61,10 +61,10 @@ def bind_method(handlers: object, name: str, kind: Kind) -> Method:
 
 
 async def _await_value(value: Awaitable[Any]) -> Any:
-    """Await a value; if it raises, undo its cancellation of the current task.
+    """Await a handler's coroutine; if it raises, undo any cancellation that it left on the current task.
 
-    A failing `asyncio.TaskGroup` cancels its parent task and, before Python 3.13, does not undo that, so the task's
-    next await would be cancelled.
+    A failing `asyncio.TaskGroup` cancels its parent task and, before Python 3.13, does not undo the cancellation, so
+    the task's next await would be cancelled.
     """
     task = asyncio.current_task()
     before = 0 if task is None else task.cancelling()
@@ -79,7 +79,7 @@ async def _await_value(value: Awaitable[Any]) -> Any:
 async def _run_in_thread(function: Callable[..., Any], request: Request, *arguments: Any) -> Any:
     try:
         value = await request.run_in_thread(partial(function, *arguments))
-    except NoFreeThreadError:  # unset for the function, which runs nested calls in the same thread
+    except NoFreeThreadError:  # the handler never ran
         request.has_begun = False
         raise
     return await value if inspect.isawaitable(value) else value
@@ -98,16 +98,17 @@ async def _run_around(
     *args, context = arguments
     value = await around(HandlerCall(kind, name, args[0] if args else None, context), proceed)
     if value is None and given is not None:
-        raise TypeError(f"`around` returned None for {name}; end it with `return await proceed()`")
+        raise TypeError(f"`around` returned None instead of the result of {name}; add `return await proceed()`")
     return value
 
 
 def compile_context(server: ServerContext, stem: str, extension: Mapping[str, Any]) -> MakeContext:
-    """Return the factory for a handler's `ctx`: a generated class with questions, handles or pagination, or `Context`.
+    """Return a factory for a handler's `ctx`. The class is generated if the entry has questions, handles or pagination,
+    otherwise `Context`.
 
     Args:
-        server: The server's shared objects.
-        stem: The prefix of generated class names.
+        server: The context that the server's features share.
+        stem: The prefix of the entry's generated class names.
         extension: The entry's `stubwright` settings in the manifest.
     """
     kind, lists = Context, server.lists
@@ -122,11 +123,11 @@ def compile_context(server: ServerContext, stem: str, extension: Mapping[str, An
 async def answer_by_handler(
     server: ServerContext, method: str, kind: Kind, read: Callable[[Any], _T], request: Request, *arguments: object
 ) -> _T:
-    """Call a handler method and convert its result with `read`.
+    """Call a handler method and convert the returned value with `read`.
 
     Raises:
-        ProtocolError: The method raised a `ToolError`, no thread was free, or an internal error occurred; its cause is
-            only logged (MCP 2025-11-25, server/prompts and server/resources, "Error Handling").
+        ProtocolError: The method raised a `ToolError`, no thread was free, or the method failed with an internal error,
+            whose cause is only logged (MCP 2025-11-25, server/prompts and server/resources, "Error Handling").
         StateLost: The method needs the store, which is unavailable.
     """
     try:

@@ -1,4 +1,4 @@
-"""Treats null as omitted in optional arguments (`wire: {nulls: omitted}`)."""
+"""Treats optional arguments that are null as omitted (`wire: {nulls: omitted}`)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class NullOmission:
-    """A step that removes nulls and logs the first affected call to each tool."""
+    """A call step that omits null arguments and logs the first affected call to each tool."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Remove optional arguments that are null, if the tool's schema does not accept null."""
+        """Wrap a tool's calls to omit optional arguments that are null, if their schemas do not accept null."""
         refusing = find_refusing(tool)
         if not refusing:
             return call_next
@@ -44,7 +44,7 @@ class NullOmission:
 
 
 def find_refusing(tool: Tool) -> list[str]:
-    """Return the optional arguments of a tool whose schemas do not accept null."""
+    """Return a tool's optional arguments whose schemas do not accept null."""
     view = SchemaMerger(tool.accepts).view([tool.accepts])
     optional = [name for name in view.properties if name not in view.required]
     refused = {*get_input_validator(tool).find_error_paths(dict.fromkeys(optional))}

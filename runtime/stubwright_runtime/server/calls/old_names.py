@@ -1,4 +1,4 @@
-"""Reports calls by old tool names (`aliases` in a manifest) to the caller and the log."""
+"""Reports calls to a tool's old name (`aliases` in a manifest) to the caller and in the log."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 def find_mirrored_schema(
     schema: Mapping[str, Any], alias: Alias | None, *, has_headers: bool = True
 ) -> Mapping[str, Any] | None:
-    """Return the schema for comparing headers with arguments; `None` if they are not compared.
+    """Return the schema for comparing `Mcp-Param-…` headers with arguments; `None` if they are not compared.
 
-    Clients learn from `tools/list` which arguments to mirror. Old names are not listed, so calls by an old name may
-    omit these headers. Headers that are present must match, under the arguments' old names.
+    Clients learn from `tools/list` which arguments to mirror in headers. The list has no old names, so a call to an old
+    name may omit these headers. If it sends them, they must match the arguments, under their old names.
 
     Args:
-        schema: The schema of the tool's arguments.
-        alias: The alias, if the tool is called by an old name.
-        has_headers: True if headers mirror arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
+        schema: The tool's input schema.
+        alias: The alias if the call uses an old name, otherwise `None`.
+        has_headers: True if the request has headers that mirror arguments (MCP 2026-07-28, server/tools,
+            "x-mcp-header").
     """
     if alias is None:
         return schema
@@ -39,19 +40,19 @@ def find_mirrored_schema(
 
 
 class OldNames:
-    """Reports calls by old names."""
+    """Reports calls to tools' old names."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Create a reporter, which logs each old name once."""
+        """Create a reporter. It logs each old name once."""
         self._log = log
         self._logged: set[str] = set()
 
     def report(self, alias: Alias, outcome: Outcome) -> Outcome:
-        """Log the old name and return the outcome with the new name in `_meta`."""
+        """Log the first call to an old name, and return the outcome with the new name in `_meta`."""
         if alias.name not in self._logged:
             self._logged.add(alias.name)
             until = "" if alias.remove_after is None else f"; the alias is removed after {alias.remove_after}"
-            self._log.warning("%s was called by its old name, %s%s", alias.tool, alias.name, until)
+            self._log.warning("a client called %s by its old name, %s%s", alias.tool, alias.name, until)
         renaming = {"tool": alias.tool}
         if alias.remove_after is not None:
             renaming["removeAfter"] = alias.remove_after

@@ -1,7 +1,7 @@
-"""The pipeline for tool calls, compiled for each tool on its first call.
+"""Compiles the steps of a tool's calls into one function, on the first call to the tool.
 
-Everything that depends only on the manifest is decided at compile time, so a tool pays only for the steps that it
-declares. Handler failures become results; only cancellations and questions propagate.
+Steps are selected at compile time, so a tool pays only for those that the manifest declares for it. Handler failures
+become results; only cancellations and questions to the client propagate.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from ..core.request import Handle, Request, Wrap
 
 _SHALLOW: Final = 2 * DEEPEST
-"""JSON up to this size, in bytes, cannot be nested too deeply."""
+"""Arguments up to this size, as JSON in bytes, cannot exceed the maximum depth."""
 
 
 class Steps(NamedTuple):
-    """The steps around tool calls, outermost first.
+    """The steps around a tool's handler, outermost first.
 
     Attributes:
-        admission: The first steps; not repeated for task runs.
-        limits: Steps after admission, also for task runs.
-        binding: Steps after the limits that set arguments; not repeated for task runs.
-        preparation: Steps between validation and handler.
+        admission: The first steps, such as rate limits. A task passes them once, when it is created.
+        limits: Steps after admission. They also surround each run of a task.
+        binding: Steps after the limits that set or remove arguments. A task passes them once, when it is created.
+        preparation: Steps between validation and the handler, such as confirmation.
     """
 
     admission: Sequence[Wrap]
@@ -51,14 +51,14 @@ class Steps(NamedTuple):
 
 
 def compile_tool(results: Results, server: ServerContext, tool: Tool, steps: Steps, *, is_run: bool = False) -> Handle:
-    """Return the function that handles calls to a tool, or runs its tasks.
+    """Return the function that handles calls to a tool, or that runs the tool's tasks.
 
     Args:
-        results: Encodes results.
-        server: The server's shared objects.
-        tool: The tool.
-        steps: The available steps.
-        is_run: True for task runs.
+        results: Encodes the handler's results.
+        server: The context that the server's features share.
+        tool: The tool to compile.
+        steps: The steps that the manifest declares for any of the server's tools.
+        is_run: True to run tasks, whose calls were already admitted.
     """
     before = steps.limits if is_run else (*steps.admission, *steps.limits, *steps.binding)
     call = _wrap(tool, steps.preparation, _call_handler(results, server, tool))
@@ -72,7 +72,7 @@ def _wrap(tool: Tool, steps: Sequence[Wrap], call: Handle) -> Handle:
 
 
 def limit_arguments(tool: Tool, call_next: Handle) -> Handle:
-    """Refuse calls with arguments that are too large."""
+    """Refuse calls whose arguments exceed `maxArgumentBytes`."""
     own: str | None = tool.policy.get("maxArgumentBytes")
     most, most_of_task = parse_size(own or ARGUMENTS), parse_size(own or TASK_ARGUMENTS)
 
@@ -81,14 +81,14 @@ def limit_arguments(tool: Tool, call_next: Handle) -> Handle:
         if size is None or size <= limit:
             return await call_next(request)
         name = tool.name if request.begin is None else f"a task of {tool.name}"
-        text = f"The arguments of {name} are too large: {size:,} bytes; the limit is {limit:,}. Send less."
+        text = f"The arguments of {name} are too large: {size:,} bytes; the limit is {limit:,}. Send smaller arguments."
         return refuse(text, "limited", "argument_size")
 
     return call
 
 
 def _hide_secrets(tool: Tool, call_next: Handle) -> Handle:
-    """Redact secret arguments in the log."""
+    """Keep a tool's secret arguments out of the log."""
     if not tool.redacted and "handles" not in tool.extension:
         return call_next
 
@@ -100,7 +100,7 @@ def _hide_secrets(tool: Tool, call_next: Handle) -> Handle:
 
 
 def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Handle) -> Handle:
-    """Refuse invalid arguments and convert every failure to an outcome."""
+    """Refuse invalid arguments, and convert every failure of the call to an outcome."""
     find_errors = get_input_validator(tool).find_errors
     is_lenient = accepts_invalid(server.handlers, tool)
 
@@ -127,7 +127,6 @@ def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Ha
 
 
 def _call_handler(results: Results, server: ServerContext, tool: Tool) -> Handle:
-    """Run the handler and encode its result."""
     run, encode = bind_method(server.handlers, tool.method, "tool"), Encoder(results, tool).encode
     make_context, name = compile_context(server, tool.stem, tool.extension), tool.name
     make_model: Callable[[Any], Any] = tool.Input.model_validate
@@ -150,7 +149,7 @@ def _call_handler(results: Results, server: ServerContext, tool: Tool) -> Handle
 
 
 def refuse_error(results: Results, tool: Tool, request: Request, error: BaseException) -> Outcome:
-    """Return the outcome for a call that raised an exception."""
+    """Return the outcome of a tool call that raised `error`."""
     if isinstance(error, BudgetExceeded):
         return refuse(str(error), "limited", "storage")
     if isinstance(error, NoFreeThreadError):
@@ -169,7 +168,7 @@ def _refuse_arguments(tool: Tool, errors: Sequence[str]) -> Outcome:
 
 
 def _list_error_texts(error: BaseException) -> list[str]:
-    """Return the messages of a `ToolError`, or of a group that contains no other exceptions."""
+    """Return a `ToolError`'s message, or the messages of a group of `ToolError`s; empty for any other exception."""
     if isinstance(error, ToolError):
         return [str(error)]
     if is_group(error):

@@ -1,6 +1,6 @@
-"""Encodes handlers' results in the newest revision, and the outcomes of failed handlers.
+"""Encodes the values that tool handlers return, and the outcomes of calls that fail.
 
-Models and content blocks are imported on first use.
+Results have the format of the newest MCP revision. Models and content blocks are imported on first use.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ _RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedde
 
 
 class Results:
-    """Results of one server's tools, with log messages."""
+    """Outcomes of one server's tool calls, with their log lines."""
 
     def __init__(self, server: ServerContext) -> None:
-        """Create the results for a server.
+        """Create an encoder's shared state for a server.
 
-        If the server declares no resources, the first resource link or embedded resource is logged, because clients
-        might not support it (MCP 2025-11-25, server/tools, "Embedded Resources").
+        If the server declares no resources, its first resource link or embedded resource is logged, because clients
+        might not support resources (MCP 2025-11-25, server/tools, "Embedded Resources").
         """
         self._log = server.log
         self._failures = server.failures
         self._may_link = "resources" in server.lists.by_name
 
     def select_meta(self, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the `_meta` of a result without reserved keys (MCP 2025-11-25, basic, "_meta")."""
+        """Return a `Reply`'s `meta` without the keys that MCP reserves (MCP 2025-11-25, basic, "_meta")."""
         meta = {key: value for key, value in given.items() if not is_reserved(key)}
         if len(meta) < len(given):
             reserved = ", ".join(map(repr, given.keys() - meta.keys()))
             self._log.warning(
-                "%s returned a Reply whose `meta` has keys that only MCP defines: %s", tool.method, reserved
+                "removed keys that MCP reserves from the `meta` of a Reply from %s: %s", tool.method, reserved
             )
         return meta
 
     def log_links(self, tool: Tool, kinds: set[str]) -> None:
-        """Log the first result that refers to resources."""
+        """Log the server's first result that refers to resources, if the manifest declares none."""
         if self._may_link:
             return
         links = [words for kind, words in _RESOURCES.items() if kind in kinds]
@@ -69,7 +69,7 @@ class Results:
         )
 
     def refuse_invalid_result(self, tool: Tool, errors: Sequence[str]) -> Outcome:
-        """Log the errors of an invalid result and return the outcome of its call."""
+        """Log a result's schema errors and return the outcome of the call."""
         reference_id, lines = make_reference(), "\n".join(errors)
         self._failures.add(reference_id, TypeError(f"{tool.method} returned {_INVALID_RESULT}:\n{lines}"))
         self._log.error("%s returned %s (reference %s):\n%s", tool.method, _INVALID_RESULT, reference_id, lines)
@@ -77,7 +77,7 @@ class Results:
         return refuse(text, "failed", "output_schema", reference_id)
 
     def refuse_depth(self, tool: Tool, error: DepthError) -> Outcome:
-        """Return the outcome for a result that is nested too deeply."""
+        """Log that a result is nested too deeply and return the outcome of the call."""
         reference_id = make_reference()
         self._failures.add(reference_id, error)
         self._log.error("%s returned a result that cannot be sent (reference %s): %s", tool.method, reference_id, error)
@@ -85,7 +85,7 @@ class Results:
         return refuse(text, "failed", "result_depth", reference_id)
 
     def refuse_failure(self, tool: Tool, error: BaseException) -> Outcome:
-        """Log a handler's exception and return the outcome of its call."""
+        """Log a handler's exception and return the outcome of the call."""
         reference_id = make_reference()
         self._failures.add(reference_id, error)
         self._log.error("%s failed (reference %s)", tool.method, reference_id, exc_info=error)
@@ -94,7 +94,7 @@ class Results:
 
 
 class Encoder:
-    """Encodes one tool's results."""
+    """Encodes the values that one tool's handler returns."""
 
     def __init__(self, results: Results, tool: Tool) -> None:
         self._results = results
@@ -103,10 +103,10 @@ class Encoder:
         self._sanitize_mode: SanitizeMode = tool.policy.get("sanitize", DEFAULT_SANITIZE_MODE)
 
     def encode(self, value: object, page: Any = None) -> Outcome:
-        """Return the outcome for a value that the handler returned.
+        """Return the outcome of a call whose handler returned `value`.
 
         Args:
-            value: The value.
+            value: A `Reply`, an output model, JSON, or content blocks.
             page: The requested page (`features.paging.PageCall`); `None` if the tool is not paginated.
 
         Raises:
@@ -124,10 +124,9 @@ class Encoder:
         return self._encode_output(_dump(self._tool, self._model, value), page)
 
     def _encode_output(self, data: Any, page: Any, reply: UpstreamReply | None = None) -> Outcome:
-        """Return the outcome for structured content, validated against the `outputSchema`."""
         count, validator = None, self._validator
         if validator is None:
-            raise RuntimeError("the tool has no outputSchema")
+            raise RuntimeError("cannot encode structured content: the tool has no outputSchema")
         if page is not None:
             data = page.seal(data)
         try:
@@ -174,7 +173,7 @@ class Encoder:
 
 
 def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
-    """Return an output model as JSON. A JSON value is returned unchanged, because the schema validates it."""
+    """Return an output model as JSON. Return a JSON value unchanged; its schema is checked later."""
     if isinstance(value, expected):
         return value.model_dump(mode="json", warnings=False)  # the validator reports errors, without the value
     if is_object(value) or not (_is_model(value) or _has_fields(expected)):
@@ -183,18 +182,17 @@ def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     if type(value).__name__ == expected_name:
         actual, expected_name = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), expected))
     raise TypeError(
-        f"{tool.method} returned {actual}; it should return {expected_name}, the class of the tool {tool.name}"
+        f"{tool.method} returned {actual}; expected {expected_name}, the output class of the tool {tool.name}"
     )
 
 
 def _structured(value: Any, sanitize_mode: SanitizeMode, count: SanitizeStats) -> Any:
-    """Return structured content as JSON for a tool without an outputSchema."""
     data = value.model_dump(mode="json") if _is_model(value) else value
     return (sanitize(data, count) if sanitize_mode == "all" else encode_json(data))[0]
 
 
 def _is_model(value: object) -> bool:
-    """Return whether a value is a model, without importing the models."""
+    """Return whether a value is a model; the models need not be imported for this."""
     base = find_loaded("stubwright_runtime.models.base")
     return base is not None and isinstance(value, (base.Model, base.Root))
 
@@ -206,7 +204,7 @@ def _has_fields(expected: type[Model | Root[Any]]) -> bool:
 
 
 def _is_block(value: object) -> bool:
-    """Return whether a value is a content block, without importing the SDK's types."""
+    """Return whether a value is a content block; the SDK's types need not be imported for this."""
     types = find_loaded("mcp_types")
     return types is not None and isinstance(value, types.ContentBlock)
 
@@ -223,7 +221,7 @@ def _content(
         what = next((f"a list with {_kind(item)}" for item in items if not _is_content(item)), "")
         raise TypeError(
             f"{tool.method} returned {what if is_list(value) else _kind(value)}; "
-            "it should return text, a content block, or a list of them"
+            "expected a string, a content block, or a list of strings and content blocks"
         )
     return [_to_wire(item, sanitize_mode, count) for item in items]
 
@@ -232,7 +230,7 @@ def _to_block(tool: Tool, value: object, sanitize_mode: SanitizeMode, count: San
     if not _is_content(value):
         raise TypeError(
             f"{tool.method} returned a Reply whose content contains {_kind(value)}; "
-            "it should contain text and content blocks"
+            "expected only strings and content blocks"
         )
     return _to_wire(value, sanitize_mode, count)
 

@@ -1,7 +1,7 @@
-"""A watchdog that logs code that blocks the event loop.
+"""A watchdog thread that logs code that blocks the event loop.
 
-Neither timeouts nor cancellation can stop code that never awaits. Once a second, a thread schedules a callback on the
-loop; if the callback does not run, the thread logs the loop's stack.
+Neither timeouts nor cancellation can stop code that never awaits. Once a second, the thread schedules a callback on the
+loop. If the callback does not run, the thread logs the loop's stack.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ SWITCH: Final = "STUBWRIGHT_WATCHDOG"
 """The environment variable that disables the watchdog when set to `0`."""
 
 HELD: Final = 2.0
-"""Seconds after which the loop counts as blocked."""
+"""Seconds without a callback after which the loop counts as blocked."""
 
 _PAUSE: Final = 1.0
-"""Seconds between two checks."""
+"""Seconds between checks."""
 
 _DEBUGGERS: Final = frozenset({"bdb", "debugpy", "_pydevd_bundle"})
-"""Debugger modules; pdb and similar debuggers are based on bdb."""
+"""Top-level modules of debuggers; pdb and similar debuggers use bdb."""
 
-_ADVICE: Final = "write it as a plain `def`, which runs in a thread, or await what it waits for"
+_ADVICE: Final = "write it as a plain `def`, which runs in a thread, or await asynchronous calls"
 
 _watched: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
@@ -47,7 +47,7 @@ def watch_loop(package: str) -> Generator[None, None, None]:
     """Watch the running event loop during the block, unless it is already watched or the watchdog is disabled.
 
     Args:
-        package: The name of the package, for log lines.
+        package: The package name for log lines.
     """
     loop = asyncio.get_running_loop()
     if loop in _watched or os.environ.get(SWITCH) == "0":
@@ -64,7 +64,7 @@ def watch_loop(package: str) -> Generator[None, None, None]:
 
 
 class _Watchdog(threading.Thread):
-    """A thread that watches the event loop of the thread that creates it."""
+    """Watches the event loop of the thread that creates it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, log: logging.Logger) -> None:
         super().__init__(name="stubwright-watchdog", daemon=True)
@@ -92,7 +92,7 @@ class _Watchdog(threading.Thread):
                     pass
 
     def _report(self) -> None:
-        """Log the code that blocks the loop, once per task."""
+        """Log the code that blocks the loop, at most once per task."""
         innermost, task = sys._current_frames().get(self._loop_thread), asyncio.current_task(self._loop)
         if innermost is None or self._stopped.is_set():
             return
@@ -106,7 +106,7 @@ class _Watchdog(threading.Thread):
         advice = "" if handler is None else f"; {_ADVICE}"
         shown = stack[stack.index(culprit) :]
         self._log.warning(
-            "the event loop has been blocked for %g s by %s (%s:%d), and no other call can proceed%s\n%s",
+            "the event loop has been blocked for %g s by %s (%s:%d), so all other calls wait%s\n%s",
             HELD,
             culprit.f_code.co_name,
             Path(culprit.f_code.co_filename).name,
@@ -117,7 +117,7 @@ class _Watchdog(threading.Thread):
 
 
 def _is_idle_or_debugged(stack: Sequence[FrameType]) -> bool:
-    """Return whether the loop waits for a debugger, or for events, as it does after the process was suspended."""
+    """Return whether the loop waits in a debugger, or for events, as it does after the process was suspended."""
     modules = [str(frame.f_globals.get("__name__")) for frame in stack]
     return modules[-1] == "selectors" or any(name.partition(".")[0] in _DEBUGGERS for name in modules)
 

@@ -1,1 +1,1 @@
-"""A call to a server from request to result, independent of any transport."""
+"""A request to a server, from its arrival to its result, independent of any transport."""

@@ -1,4 +1,4 @@
-"""Verified access tokens, and the caller of the current request."""
+"""Verified access tokens, and the current request's caller."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class VerifiedToken(Protocol):
-    """The interface for verified access tokens, such as `AccessToken` and the SDK's class of the same name.
+    """A verified access token, such as `AccessToken` or the SDK's class of the same name.
 
     Attributes:
-        token: The encoded token; empty if it is not needed.
-        client_id: The OAuth client of the token.
-        scopes: The scopes.
+        token: The encoded token; an empty string if no tool exchanges tokens.
+        client_id: The OAuth client that the token was issued to.
+        scopes: The scopes that the token grants.
         expires_at: The expiry time in seconds since the epoch; `None` if the token does not expire.
         resource: The server that the token was issued for; `None` if unknown.
-        subject: The user; `None` if the token was issued to the client itself.
-        claims: The claims; `iss` is the issuer.
+        subject: The user ID; `None` if the token was issued to the client itself.
+        claims: The token's claims, including the issuer as `iss`.
     """
 
     @property
@@ -46,13 +46,13 @@ class AccessToken:
     """A verified access token, the result of a `TokenVerifier`.
 
     Attributes:
-        client_id: The OAuth client of the token.
-        scopes: The scopes.
-        subject: The user; `None` if the token was issued to the client itself.
+        client_id: The OAuth client that the token was issued to.
+        scopes: The scopes that the token grants.
+        subject: The user ID; `None` if the token was issued to the client itself.
         expires_at: The expiry time in seconds since the epoch; `None` if the token does not expire.
-        resource: The server that the token was issued for, which must be this one; `None` if unknown.
-        claims: The claims; `iss` is the issuer.
-        token: The encoded token, which HTTP tools with token exchange need.
+        resource: The server that the token was issued for; a token for another server is refused. `None` if unknown.
+        claims: The token's claims, including the issuer as `iss`.
+        token: The encoded token, required by HTTP tools with token exchange.
     """
 
     client_id: str
@@ -65,10 +65,10 @@ class AccessToken:
 
 
 class TokenVerifier(Protocol):
-    """Verifies access tokens."""
+    """Verifies the access tokens of HTTP requests."""
 
     async def verify_token(self, token: str) -> VerifiedToken | None:
-        """Return the verified token; `None` if it is invalid.
+        """Return the verified token; `None` if the token is invalid.
 
         Raises:
             VerificationUnavailableError: The token cannot be verified now; the caller receives HTTP 503.
@@ -77,11 +77,11 @@ class TokenVerifier(Protocol):
 
 
 class Caller(Protocol):
-    """The caller of a request with a valid token.
+    """The caller of a request that has a valid token.
 
     Attributes:
-        access_token: The token.
-        principal: The principal of the token.
+        access_token: The request's access token.
+        principal: The token's subject, with its scopes.
     """
 
     access_token: VerifiedToken
@@ -89,4 +89,4 @@ class Caller(Protocol):
 
 
 CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
-"""The caller of the current request, if it came over HTTP with a token."""
+"""The current request's caller, if the request arrived over HTTP with a token."""

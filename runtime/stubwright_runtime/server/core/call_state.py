@@ -1,4 +1,4 @@
-"""The record of one call, for the audit log and telemetry."""
+"""What the audit log and telemetry record about one call."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ if TYPE_CHECKING:
     from .principal import Principal
 
 _NAME: Final = 200
-"""The maximum length of a name from a caller, in characters."""
+"""The maximum recorded length of a name that a caller sent, in characters."""
 
 _KEYS: Final = 50
-"""The maximum number of recorded argument names."""
+"""The maximum number of argument names to record."""
 
 Transport: TypeAlias = Literal["http", "stdio", "memory"]
-"""The transport of a request; `memory` is in-process."""
+"""How a request arrived; `memory` is an in-process client."""
 
 
 @dataclass(slots=True)
 class CallState:
-    """One call of a tool.
+    """The state of one tool call, for its audit record and telemetry.
 
     Attributes:
-        began: The start time in seconds since 1970.
-        transport: The transport.
+        began: The start time in seconds since the epoch.
+        transport: How the request arrived.
         revision: The MCP revision of the request.
         principal: The caller.
         tool: The tool, if it exists and is visible to the caller.
-        arguments: The caller's arguments.
+        arguments: The arguments that the caller sent.
         size: The size of the arguments as JSON, in bytes.
-        is_valid: True if the arguments are valid.
-        status: The call's status, once known.
-        reason: The reason in one word, if the call did not complete.
-        reference: The reference of a log entry with details, if any.
+        is_valid: True once the arguments have passed validation.
+        status: How the call ended; `None` while it runs.
+        reason: One word for why the call did not complete, otherwise `None`.
+        reference: The ID of a log line with details, if any.
         result: The result sent to the caller.
-        cleaned: The number of sanitized strings in the result.
-        is_replay: True for the stored result of an earlier call.
+        cleaned: The number of strings in the result that sanitizing changed.
+        is_replay: True if the result is the stored result of an earlier call.
         seconds: The duration of the call.
-        trace: The trace ID.
-        traceparent: The caller's valid `traceparent`, if calls are recorded.
-        client: The name and version of the client.
-        name: The name of the tool in the request.
-        keys: The first argument names, shortened.
+        trace: The OpenTelemetry trace ID.
+        traceparent: The caller's `traceparent`, if it is valid and calls are recorded.
+        client: The client's name and version.
+        name: The tool name that the caller sent.
+        keys: The names of the first 50 arguments, shortened.
         key_count: The number of arguments.
         result_bytes: The size of the result as JSON, in bytes.
-        known_id: The ID, once created.
+        known_id: The value of `id`; `None` until `id` is read.
     """
 
     began: float
@@ -82,13 +82,13 @@ class CallState:
 
     @property
     def id(self) -> str:
-        """The call's unique ID in the log, in the record and for the caller."""
+        """The call's unique ID, which the log, the audit record and the caller's error message contain."""
         if self.known_id is None:
             self.known_id = secrets.token_hex(8)
         return self.known_id
 
     def record_parameters(self, params: Mapping[str, Any]) -> None:
-        """Record the names of the tool and of its arguments."""
+        """Record the tool name and the argument names of a `tools/call` request."""
         name, arguments = params.get("name"), params.get("arguments")
         if isinstance(name, str):
             self.name = name[:_NAME]
@@ -96,19 +96,19 @@ class CallState:
             self.keys, self.key_count = [str(key)[:_NAME] for key in islice(arguments, _KEYS)], len(arguments)
 
     def record_outcome(self, outcome: Outcome) -> None:
-        """Record the outcome of the call."""
+        """Record the call's outcome."""
         self.status, self.reason, self.reference = outcome.status, outcome.reason, outcome.reference
         self.result, self.cleaned = outcome.result, outcome.cleaned
 
 
 def record_status(status: OutcomeStatus, reason: str) -> None:
-    """Record the status of the current call, if calls are recorded."""
+    """Record the current call's status, if calls are recorded."""
     request = find_request()
     if request is not None and request.record is not None:
         request.record.status, request.record.reason = status, reason
 
 
 def make_reference() -> str:
-    """Return a reference to a failure for the log and the caller: the current call's ID."""
+    """Return the ID that links a failure's log line to the caller's error message: the current call's ID."""
     request = find_request()
     return secrets.token_hex(8) if request is None else request.call_id

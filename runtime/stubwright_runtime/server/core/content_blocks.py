@@ -1,4 +1,4 @@
-"""Encodes and sanitizes content blocks; imported when the first block is used."""
+"""Encodes and sanitizes content blocks. Imported on the first use of a block, because the SDK's types load slowly."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ from .sanitizing import sanitize
 def encode_block(
     content: ContentBlock, sanitize_mode: SanitizeMode = DEFAULT_SANITIZE_MODE, count: SanitizeStats | None = None
 ) -> dict[str, Any]:
-    """Return a sanitized content block in its wire format.
+    """Return a content block in its wire format, sanitized.
 
     Args:
-        content: The block.
         sanitize_mode: The sanitize mode.
         count: Counts sanitized strings.
 
@@ -69,7 +68,7 @@ def encode_contents(
     sanitize_mode: SanitizeMode = DEFAULT_SANITIZE_MODE,
     count: SanitizeStats | None = None,
 ) -> dict[str, Any]:
-    """Return a resource's sanitized contents in their wire format; see `encode_block`."""
+    """Return a resource's contents in their wire format, sanitized; see `encode_block`."""
     _check_resource(content)
     wire: dict[str, Any] = _to_wire(
         content.model_dump(by_alias=True, mode="json", exclude_none=True), sanitize_mode, count

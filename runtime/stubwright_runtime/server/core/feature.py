@@ -1,4 +1,4 @@
-"""The interface for features, which implement MCP methods, and the objects they share."""
+"""The interface of features, which implement MCP methods, and the objects that features share."""
 
 from __future__ import annotations
 
@@ -21,49 +21,49 @@ if TYPE_CHECKING:
 
 
 class Scopes(Protocol):
-    """The scopes that entries require, and authorization decisions.
+    """The scopes that primitives require, and authorization decisions.
 
     Attributes:
-        challenges: True if lists over HTTP include entries whose scopes the caller lacks; a call then requests these
-            scopes.
-        every: All scopes that any entry requires.
+        challenges: True if lists over HTTP include entries whose scopes the caller lacks. A call to one of them asks
+            the client to request these scopes.
+        every: All scopes that any primitive requires.
     """
 
     challenges: bool
     every: Sequence[str]
 
     def widen(self, principal: Principal) -> Principal:
-        """Return a principal with all implied scopes."""
+        """Return a principal with the scopes that its own scopes imply."""
         ...
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
-        """Return whether a principal may use a list entry."""
+        """Return whether a principal has the scopes to use an entry."""
         ...
 
     def shows(self, principal: Principal, section: str, key: str) -> bool:
-        """Return whether a list shows an entry to a principal."""
+        """Return whether a list includes an entry for a principal."""
         ...
 
     def reaches(self, principal: Principal, uri: str) -> bool:
-        """Return whether a principal may read the resource at a URI."""
+        """Return whether a principal has the scopes to read the resource at a URI."""
         ...
 
     def find_lacking(self, principal: Principal) -> Sequence[str]:
-        """Return the scopes that any entry requires and a principal lacks."""
+        """Return the scopes that any primitive requires and that a principal lacks."""
         ...
 
     def select_relevant(self, principal: Principal, section: str) -> frozenset[str]:
-        """Return the scopes of a principal that affect a list."""
+        """Return the principal's scopes that affect the contents of a list."""
         ...
 
     def find_lacking_of_message(self, principal: Principal, message: object) -> Sequence[str]:
-        """Return all scopes that a JSON-RPC message requires if its sender lacks some and can be challenged."""
+        """Return all scopes that a JSON-RPC message requires, if the sender lacks some and can be challenged."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerMethod:
-    """The signature of a handler method. An optional method is checked only if it is defined."""
+    """The signature of a handler method. If the method is optional, it is checked only if the handlers define it."""
 
     name: str
     parameters: tuple[str, ...]
@@ -72,25 +72,25 @@ class HandlerMethod:
 
     @property
     def stub(self) -> str:
-        """The source of a stub for the handlers class."""
+        """Source code to paste into the handlers class."""
         signature = ", ".join(("self", *self.parameters))
         return f"    async def {self.name}({signature}) -> {self.returns}:\n        raise NotImplementedError"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """The objects that the features of one server share.
+    """The objects that one server's features share.
 
     Attributes:
         package: The package.
         handlers: The handlers object.
-        lists: The server's lists.
-        log: The logger, for details that callers must not see.
-        scopes: The scopes that entries require; `None` if none do.
+        lists: The visible tools, resources and prompts.
+        log: The logger for details that callers must not see.
+        scopes: The scopes that primitives require; `None` if none require scopes.
         store: The store of state that outlives a request.
         tasks: The task service; `None` if no tool has `taskSupport`.
         threads: The thread pool for plain `def` handlers.
-        failures: Exceptions from handlers, for in-process clients.
+        failures: Exceptions that handlers raised, for in-process clients.
     """
 
     package: Package
@@ -104,7 +104,7 @@ class ServerContext:
     failures: Failures = field(default_factory=Failures)
 
     def offers(self, request: Request, section: str, key: str) -> bool:
-        """Return whether an entry's state and scopes make it visible to the caller."""
+        """Return whether an entry is visible and the caller has its scopes."""
         if key not in self.lists.by_name[section].visible:
             return False
         return self.scopes is None or self.scopes.allows(request.principal, section, key)
@@ -121,14 +121,13 @@ class Feature(Protocol):
     """A feature of a server, such as tools or prompts."""
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the handlers must define."""
+        """Return the methods that the handlers must define for this feature."""
         ...
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return each list's definitions, keyed by name or URI, in order. The outer keys are the list names in
-        results."""
+        """Return each list's definitions in order, by name or URI. The outer keys are the list names in results."""
         ...
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the functions for its methods, such as `prompts/get`."""
+        """Return the functions that handle the feature's MCP methods, such as `prompts/get`."""
         ...

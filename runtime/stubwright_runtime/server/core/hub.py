@@ -1,4 +1,4 @@
-"""The shared objects of one server, which `app.core.Core` extends."""
+"""The state of a server that does not depend on its features; `app.core.Core` extends it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ _IDENTITY: Final = ("name", "title", "version", "description", "websiteUrl", "ic
 
 
 class Hub:
-    """The shared objects of one server.
+    """The state of a server that does not depend on its features.
 
     Attributes:
         package: The package.
         store: The store of state that outlives a request.
-        scopes: The scopes that entries require; `None` if none do.
-        user: The local user.
-        changes: The log of list changes.
-        publishers: Functions that notify clients of changes.
+        scopes: The scopes that primitives require; `None` if none require scopes.
+        user: The principal of local clients.
+        changes: The log of changes to lists.
+        publishers: Functions that notify clients of a change.
         streams: Functions that close listening streams.
-        identity: The name, version and other details of the server (MCP 2026-07-28, schema, `Implementation`).
-        is_stopping: True if the server is stopping, so that new listening streams close immediately.
+        identity: The server's name, version and other details (MCP 2026-07-28, schema, `Implementation`).
+        is_stopping: True once the server is stopping; new listening streams then close immediately.
     """
 
     def __init__(self, package: Package, store: Store, scopes: Scopes | None, user: Principal) -> None:
-        """Create the hub."""
         info: Mapping[str, Any] = package.manifest["server"]
         self.package = package
         self.store = store

@@ -1,6 +1,6 @@
-"""The server's lists, with hidden entries and pagination.
+"""A server's lists of primitives, with hidden entries and pagination.
 
-A list depends only on the caller's permissions, and not, for example, on the connection (MCP 2026-07-28,
+A list's contents depend only on the caller's permissions, and not, for example, on the connection (MCP 2026-07-28,
 server/utilities/caching).
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class VisibilityStore(Protocol):
-    """The visibility and changes of entries, for all clients in every process."""
+    """Stores which entries are hidden, for all clients of every process, and notifies them of changes."""
 
     async def publish(self, change: Change) -> None:
         """Notify clients of a change."""
@@ -34,24 +34,24 @@ class VisibilityStore(Protocol):
 
 
 Shows: TypeAlias = Callable[[str], bool]
-"""Returns whether the entry with this key is visible to the caller."""
+"""Returns whether the caller can see the entry with this key."""
 
 _KINDS: Final[Mapping[str, Kind]] = {section.name: section.capability for section in SECTIONS}
 
 
 class StaleCursorError(Exception):
-    """The cursor does not belong to the current version of the list."""
+    """The cursor is not from the current version of the list."""
 
 
 @dataclass(slots=True)
 class PrimitiveList:
-    """One list.
+    """One list, such as the tools.
 
     Attributes:
-        name: The name in results, such as `resourceTemplates`.
-        kind: The kind in change notifications.
-        version: The number of changes.
-        visible: The visible entries, keyed by name or URI, in order.
+        name: The list's key in results, such as `resourceTemplates`.
+        kind: The list's kind in change notifications, such as `resources`.
+        version: The number of changes so far.
+        visible: The visible entries in order, by name or URI.
     """
 
     name: str
@@ -61,7 +61,6 @@ class PrimitiveList:
     visible: Mapping[str, dict[str, Any]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Show all entries."""
         self.visible = self._entries
 
     def __contains__(self, key: str) -> bool:
@@ -69,7 +68,7 @@ class PrimitiveList:
         return key in self.visible
 
     def __getitem__(self, key: str) -> dict[str, Any]:
-        """Return the definition of an entry."""
+        """Return an entry's definition, even if the entry is hidden."""
         return self._entries[key]
 
     def has(self, key: str) -> bool:
@@ -77,7 +76,7 @@ class PrimitiveList:
         return key in self._entries
 
     def set_hidden(self, keys: Collection[str]) -> None:
-        """Hide the entries with these keys, and show all others."""
+        """Hide exactly these entries."""
         visible = {key: entry for key, entry in self._entries.items() if key not in keys}
         if visible.keys() != self.visible.keys():
             self.visible = visible
@@ -86,13 +85,13 @@ class PrimitiveList:
     def make_page(
         self, cursor: str | None, size: int | None, shows: Shows | None = None
     ) -> tuple[list[dict[str, Any]], str | None]:
-        """Return one page, and the cursor of the next page, if any (MCP 2025-11-25, server/utilities/pagination).
+        """Return one page, and the next page's cursor, if any (MCP 2025-11-25, server/utilities/pagination).
 
-        A cursor contains the position of the next page and a digest of the list, which detects cursors from other lists
-        and earlier versions. `shows` selects the visible keys; by default all.
+        A cursor contains the next page's position and a digest of the list, which detects cursors from other lists and
+        from earlier versions. `shows` selects the entries that the caller can see; by default all visible entries.
 
         Raises:
-            StaleCursorError: The cursor is not valid for this list.
+            StaleCursorError: The cursor is not from this version of the list.
         """
         keys = [key for key in self.visible if shows is None or shows(key)]
         digest = hashlib.sha256(json.dumps([self.name, keys]).encode()).hexdigest()[:16] if size or cursor else ""
@@ -121,7 +120,7 @@ def _position(cursor: str, digest: str, length: int) -> int:
 
 
 class Lists:
-    """All lists of one server, with the manifest's settings for pagination and caching."""
+    """All lists of one server, with the manifest's page size and cache settings."""
 
     def __init__(
         self,
@@ -129,8 +128,9 @@ class Lists:
         manifest: Mapping[str, Any],
         visibility_store: Callable[[Lists], VisibilityStore],
     ) -> None:
-        """Create the lists from their definitions, keyed by entry key; `visibility_store` creates the visibility
-        store."""
+        """Create the lists from their entries' definitions by key; `visibility_store` creates the store of hidden
+        entries.
+        """
         self.by_name: dict[str, PrimitiveList] = {
             name: PrimitiveList(name, _KINDS[name], entries) for name, entries in listings.items()
         }
@@ -147,19 +147,19 @@ class Lists:
 
     @property
     def kinds(self) -> list[Kind]:
-        """The kinds of the lists."""
+        """The kinds of the server's lists, without duplicates."""
         return [*dict.fromkeys(listing.kind for listing in self.by_name.values())]
 
     def answer(self, name: str, cursor: str | None, revision: Revision, shows: Shows | None = None) -> dict[str, Any]:
-        """Return the result of a list method: one page, with cache hints in MCP 2026-07-28 and later."""
+        """Return a list method's result: one page, with cache hints in MCP 2026-07-28 and later."""
         result = self.make_page(self.by_name[name], cursor, shows)
         return {**result, **self.hints} if revision.has("cache_hints") else result
 
     def make_page(self, listing: PrimitiveList, cursor: str | None, shows: Shows | None = None) -> dict[str, Any]:
-        """Return one page of any list, with the manifest's page size.
+        """Return one page of a list, with the manifest's page size.
 
         Raises:
-            StaleCursorError: The cursor is not valid for the list.
+            StaleCursorError: The cursor is not from the current version of the list.
         """
         entries, following = listing.make_page(cursor, self._size, shows)
         result: dict[str, Any] = {listing.name: entries}
@@ -169,14 +169,14 @@ class Lists:
 
 
 class Visibility:
-    """Shows and hides the entries of one kind, for all clients."""
+    """Shows and hides primitives of one kind for all clients."""
 
     def __init__(self, kind: Kind, lists: Lists) -> None:
         self._kind: Kind = kind
         self._lists = lists
 
     async def enable(self, key: str) -> None:
-        """Show an entry, by its name or URI, and notify clients.
+        """Show the entry with a name or URI, and notify clients.
 
         Raises:
             KeyError: The entry does not exist.
@@ -184,7 +184,7 @@ class Visibility:
         await self._switch(key, on=True)
 
     async def disable(self, key: str) -> None:
-        """Hide an entry, as if it did not exist, and notify clients.
+        """Hide the entry with a name or URI as if it did not exist, and notify clients.
 
         Raises:
             KeyError: The entry does not exist.
@@ -192,7 +192,7 @@ class Visibility:
         await self._switch(key, on=False)
 
     async def changed(self) -> None:
-        """Notify clients that the list has changed."""
+        """Notify clients that the list has changed, for example because a definition changed elsewhere."""
         await self._lists.visibility_store.publish(Change(self._kind))
 
     async def _switch(self, key: str, *, on: bool) -> None:
@@ -203,8 +203,8 @@ class Visibility:
 
 
 class ResourceVisibility(Visibility):
-    """Shows and hides resources and resource templates, and reports updates."""
+    """Shows and hides resources and resource templates, and reports resource updates."""
 
     async def updated(self, uri: str) -> None:
-        """Notify a resource's subscribers of its update (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        """Notify a resource's subscribers that it was updated (MCP 2025-11-25, server/resources, "Subscriptions")."""
         await self._lists.visibility_store.publish(Change("resources", uri))

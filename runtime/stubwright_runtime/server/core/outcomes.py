@@ -1,4 +1,4 @@
-"""The outcomes of calls; a failed call also has a result (MCP 2025-11-25, server/tools, "Error Handling")."""
+"""The outcomes of tool calls. A failed call also has a result (MCP 2025-11-25, server/tools, "Error Handling")."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ OutcomeStatus: TypeAlias = Literal["completed", "tool_error", "denied", "limited
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one call.
+    """The outcome of one tool call.
 
     Attributes:
-        result: The result for the caller, in the newest revision.
-        status: The status for the record.
-        reason: The reason in one word, if the call did not complete.
-        reference: The reference of a log entry with details, if any.
-        cleaned: The number of sanitized strings in the result (`policy.sanitize`).
+        result: The result for the caller, in the format of the newest revision.
+        status: The call's status in the audit log.
+        reason: One word for why the call did not complete, otherwise `None`.
+        reference: The ID of a log line with details, if any.
+        cleaned: The number of strings in the result that `policy.sanitize` changed.
     """
 
     result: dict[str, Any]
@@ -30,5 +30,5 @@ class Outcome:
 
 
 def refuse(text: str, status: OutcomeStatus, reason: str, reference: str | None = None) -> Outcome:
-    """Return an outcome with an `isError` result."""
+    """Return the outcome of a call that did not complete; its `isError` result contains `text`."""
     return Outcome({"content": [{"type": "text", "text": clean(text)}], "isError": True}, status, reason, reference)

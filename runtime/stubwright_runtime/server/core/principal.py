@@ -18,15 +18,15 @@ Kind: TypeAlias = Literal["token", "local", "anonymous"]
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The caller of a request: the subject of an access token, this machine's user, or an anonymous caller.
+    """The caller of a request: an access token's subject, this machine's user, or an anonymous caller.
 
     Attributes:
         kind: `token`; `local` over stdio and in-process; `anonymous` over HTTP without a token.
-        issuer: The issuer of the token; `None` without a token.
-        subject: The subject of the token, unique per issuer; without a token, the kind.
-        client: The OAuth client to which the token was issued.
-        scopes: The scopes of the token; for the local user, the scopes that the server was started with.
-        claims: The other claims of the token.
+        issuer: The token's issuer; `None` without a token or if unknown.
+        subject: The token's subject, unique per issuer; without a token, the same as `kind`.
+        client: The OAuth client that the token was issued to.
+        scopes: The token's scopes; for the local user, the scopes that the server was started with.
+        claims: All claims of the token.
     """
 
     kind: Kind
@@ -38,11 +38,11 @@ class Principal:
 
     @property
     def key(self) -> str:
-        """The unique key of the principal; a token without a subject represents its client."""
+        """The principal's unique key. A token without a subject represents its OAuth client."""
         return _make_key(self.kind, self.issuer, self.subject, self.client)
 
     def __str__(self) -> str:
-        """Return a short description of the principal."""
+        """Return the principal's kind, or the token's subject and issuer."""
         return self.kind if self.kind != "token" else f"{self.subject or self.client} of {self.issuer or 'a token'}"
 
 
@@ -56,30 +56,24 @@ ANONYMOUS: Final = Principal("anonymous", subject="anonymous")
 
 
 class VerificationUnavailableError(Exception):
-    """A token cannot be verified at the moment.
+    """A token cannot be verified now, for example because the issuer is unavailable.
 
     Attributes:
         retry_after: Seconds to wait before a retry, at least 1.
     """
 
     def __init__(self, text: str, retry_after: int = 10) -> None:
-        """Create the error.
-
-        Args:
-            text: The reason, for the log.
-            retry_after: Seconds to wait before a retry.
-        """
         super().__init__(text)
         self.retry_after = retry_after
 
 
 def make_local(scopes: Sequence[str]) -> Principal:
-    """Return the principal for the local user."""
+    """Return the principal of local clients, with `scopes`."""
     return Principal("local", subject="local", scopes=frozenset(scopes))
 
 
 def make_from_token(token: VerifiedToken) -> Principal:
-    """Return the principal for a verified access token."""
+    """Return the principal that a verified access token represents."""
     claims = token.claims or {}
     issuer = claims.get("iss")
     return Principal(
@@ -93,12 +87,12 @@ def make_from_token(token: VerifiedToken) -> Principal:
 
 
 def find_access_token() -> VerifiedToken | None:
-    """Return the current request's access token; `None` without a token."""
+    """Return the current request's access token; `None` if the request has no token."""
     caller = CALLER.get()
     return None if caller is None else caller.access_token
 
 
 def find_current() -> Principal:
-    """Return the principal of the current HTTP request."""
+    """Return the current HTTP request's principal."""
     caller = CALLER.get()
     return ANONYMOUS if caller is None else caller.principal

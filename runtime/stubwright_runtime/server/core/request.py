@@ -1,6 +1,6 @@
-"""The current request, independent of its transport.
+"""A message in progress, independent of its transport.
 
-Few requests need a channel, questions or cancellation, so these are created on first use.
+Few messages need a channel, questions or cancellation callbacks, so these are created on first use.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
     from .outcomes import Outcome
 
 Result: TypeAlias = Mapping[str, Any] | None
-"""The result of a message in its wire format; `None` for a notification."""
+"""A message's result in its wire format; `None` for a notification."""
 
 
 class Channel(Protocol):
-    """Sends messages to a request's client."""
+    """Sends messages to the client that sent a request."""
 
     @property
     def capabilities(self) -> Mapping[str, Any] | None:
-        """The client's declared capabilities, in their wire format."""
+        """The capabilities that the client declared, in their wire format."""
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and version of the client."""
+        """The client's name and version."""
 
     async def request(self, method: str, params: Mapping[str, Any] | None, /) -> Mapping[str, Any]:
-        """Send a request to the client on this request's stream and return its result.
+        """Send a request to the client on the same stream, and return the client's result.
 
         Raises:
             ProtocolError: The client responded with an error or is not connected.
-            InvalidAnswer: The response is not a result of this method.
+            InvalidAnswer: The client's response is not a result of `method`.
         """
         ...
 
     async def record_elicitation(self, elicitation: str) -> None:
-        """Record that the client was asked to open a URL."""
+        """Record a URL elicitation that was sent, so that its completion can be reported to this client."""
 
     async def complete_elicitation(self, elicitation: str) -> bool:
-        """Notify the client that a URL elicitation is complete; return whether it was notified."""
+        """Notify the client that a URL elicitation is complete; return whether the client was notified."""
         ...
 
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
@@ -68,16 +68,16 @@ class Channel(Protocol):
         """Subscribe the client to changes of a resource (MCP 2025-11-25 and earlier)."""
 
     async def release(self) -> None:
-        """Close the response stream if the client can reconnect."""
+        """Close the response stream, if the client can reconnect to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The client of an HTTP request, for telemetry.
+    """The client of an HTTP request, as telemetry shows it.
 
     Attributes:
-        address: The host and port; `None` if unknown.
-        session: The session ID; `None` without a session.
+        address: The client's host and port; `None` if unknown.
+        session: The session ID; `None` if the request has no session.
         http_version: The HTTP version, such as `1.1`.
     """
 
@@ -87,57 +87,57 @@ class Peer:
 
 
 class CallLimits(Protocol):
-    """The limits on one call."""
+    """A call's timeout and concurrency slot."""
 
     def suspend(self) -> AbstractAsyncContextManager[None]:
-        """Suspend the limits during the block: stop the timeout and free the concurrency slot."""
+        """Stop the timeout and free the concurrency slot during the block."""
         ...
 
     def hold(self) -> Callable[[], None]:
-        """Hold the concurrency slot until the returned function is called, from any thread."""
+        """Keep the concurrency slot until the returned function is called, from any thread."""
         ...
 
 
 @dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class Request(Scope):
-    """One message.
+    """One message from a client, and the state of handling it.
 
     Attributes:
-        method: The method, such as `tools/call`.
+        method: The MCP method, such as `tools/call`.
         id: The JSON-RPC ID; `None` for a notification.
-        params: The unchanged parameters; an empty object if absent.
-        revision: The MCP revision.
-        transport: The transport.
+        params: The parameters as the client sent them; an empty object if absent.
+        revision: The MCP revision of the message.
+        transport: How the message arrived.
         threads: The thread pool for plain `def` handlers.
-        open_channel: Returns the channel to the client.
-        call_next: Handles lifecycle requests and refuses invalid and unknown ones.
-        is_admissible: True if the message is valid, and allowed in the current state of its connection.
+        open_channel: Creates the channel to the client; called with the request.
+        call_next: Handles lifecycle messages, and raises an error for invalid and unknown messages.
+        is_admissible: True if the message is valid, and allowed in its connection's current state.
         traceparent: The `traceparent` header of an HTTP request.
-        peer: The HTTP client, if telemetry observes the server.
+        peer: The HTTP client; `None` unless telemetry is enabled.
         principal: The caller.
-        tools: The tool names in its toolsets; `None` for all tools.
-        record: The record of the call; `None` if calls are neither recorded nor traced.
+        tools: The names of the tools in the request's toolsets; `None` for all tools.
+        record: What the audit log and telemetry record; `None` if both are disabled.
         task: The asyncio task that handles the request.
-        is_cancelled: True after a cancellation.
-        has_ended: True if the request can no longer be cancelled.
-        limits: The limits on the call, if any.
-        running: The name of the running handler method.
-        patience: The maximum seconds to wait for a thread; by default the pool's.
-        progress: The last progress sent.
+        is_cancelled: True once the client has cancelled the request.
+        has_ended: True once the request can no longer be cancelled.
+        limits: The call's timeout and concurrency slot, if any.
+        running: The name of the handler method that runs.
+        patience: The maximum time to wait for a thread, in seconds; `None` for the pool's default.
+        progress: The last progress that was sent.
         rounds: The questions and answers (`InputRequests`); `None` before the first question.
-        arguments: The arguments of the call; empty if absent.
+        arguments: The arguments of a tool call; empty if absent.
         size: The size of the arguments as JSON, in bytes; `None` if they are not JSON.
-        errors: Argument errors that the schema cannot find: arguments sent under both an old and a new name.
-        is_answer: True if the request answers the questions of a call (MCP 2026-07-28 and later).
-        begin: Starts a task instead of running the handler.
-        task_id: The ID of the task that runs the call; `None` outside a task.
+        errors: Argument errors that no schema can express: arguments sent under both an old and a new name.
+        is_answer: True if the request answers an earlier request's questions (MCP 2026-07-28 and later).
+        begin: Starts a task instead of running the handler; `None` unless the client requested a task.
+        task_id: The ID of the task that this call runs; `None` outside a task.
         attempt: The number of this run of the task, from 1; 1 outside a task.
-        page: The requested page.
-        handles: The state handles of the call.
-        has_begun: True if the handler has been called.
-        outlives_client: True if the call continues after its client disconnects, because a repeated call gets its
+        page: The page that a call of a paginated tool requests.
+        handles: The state handles that the call uses.
+        has_begun: True once the handler has been called.
+        outlives_client: True if the call continues after its client disconnects, because a repeated call can fetch the
             result.
-        once_key: The digest of the caller, the tool and the key, if the tool's policy has `once`.
+        once_key: A digest of the caller, the tool and the caller's key, if the tool's policy has `once`.
     """
 
     method: str
@@ -180,26 +180,26 @@ class Request(Scope):
 
     @property
     def over_http(self) -> bool:
-        """True if the transport is HTTP."""
+        """True if the message arrived over HTTP."""
         return self.transport == "http"
 
     @property
     def channel(self) -> Channel:
-        """The channel to the client, opened on first use."""
+        """The channel to the client, created on first use."""
         if self._channel is None:
             self._channel = self.open_channel(self)
         return self._channel
 
     @property
     def cancellation(self) -> Cancellation:
-        """The functions to call on cancellation."""
+        """The callbacks to run when the request is cancelled."""
         if self._cancellation is None:
             self._cancellation = Cancellation()
         return self._cancellation
 
     @property
     def call_id(self) -> str:
-        """The call's unique ID in the log, in the record and for the caller."""
+        """The call's unique ID, which the log, the audit record and the caller's error message contain."""
         if self.record is not None:
             return self.record.id
         if self._call_id is None:
@@ -207,43 +207,49 @@ class Request(Scope):
         return self._call_id
 
     def close(self) -> None:
-        """Release the message and break cycles, because a task's connection can retain the request for hours."""
+        """Release the message's data and break reference cycles, because a task's connection can retain the request for
+        hours.
+        """
         self.has_ended = True
         self.params = self.arguments = {}
         self._channel = self.rounds = None
 
     def cancel(self) -> None:
-        """Cancel the request; if it has no asyncio task yet, it checks `is_cancelled` when it starts."""
+        """Cancel the request, unless it has ended. A request that has no asyncio task yet checks `is_cancelled` when it
+        starts.
+        """
         if not self.has_ended:
             self.is_cancelled = True
             if self.task is not None:
                 self.task.cancel()
 
     def pause(self) -> AbstractAsyncContextManager[None]:
-        """Suspend the call's limits during the block, which waits for the user."""
+        """Suspend the call's limits during the block, for example while the user answers a question."""
         return nullcontext() if self.limits is None else self.limits.suspend()
 
     async def run_in_thread(self, function: Callable[[], Any]) -> Any:
-        """Run a function in a thread, which holds the concurrency slot until it finishes. Raises NoFreeThreadError."""
+        """Run a function in a pool thread. The call's concurrency slot stays occupied until the function returns, even
+        after a cancellation. Raises NoFreeThreadError.
+        """
         if self.threads is None:
-            raise RuntimeError("the request has no thread pool")
-        if self._cancellation is None:  # otherwise the thread and the event loop could each create the state
+            raise RuntimeError("cannot run a plain `def`: the request has no thread pool")
+        if self._cancellation is None:  # created now, because the thread and the event loop might both create one
             self._cancellation = Cancellation()
         hold = None if self.limits is None else self.limits.hold
         return await self.threads.run(self.running, function, patience=self.patience, hold=hold)
 
 
 Answer: TypeAlias = Callable[[Request], Awaitable[Result]]
-"""Returns the result of a message or raises ProtocolError."""
+"""Returns a message's result or raises ProtocolError."""
 
 Handle: TypeAlias = Callable[[Request], Awaitable["Outcome"]]
-"""Returns the outcome of a call to one tool."""
+"""Returns the outcome of a call to a specific tool."""
 
 Wrap: TypeAlias = Callable[["Tool", Handle], Handle]
-"""Wraps a tool's function in a step; returns it unchanged if the tool does not declare the step."""
+"""Wraps a tool's function in a step, or returns the function unchanged if the tool does not need the step."""
 
 
 def find_request() -> Request | None:
-    """Return the current request; `None` outside a request."""
+    """Return the current request; `None` if no request is being handled."""
     scope = SCOPE.get()
     return scope if isinstance(scope, Request) else None

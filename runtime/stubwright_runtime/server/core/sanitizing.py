@@ -1,7 +1,7 @@
-"""Sanitizes output: removes escape sequences and bidirectional controls, and repairs surrogates.
+"""Sanitizes output: removes escape sequences and bidirectional controls, and replaces lone surrogates.
 
-The mode is the manifest's `policy.sanitize`: `text` covers strings in content blocks; `all` covers structured content,
-too; `none` repairs only surrogates, which no transport can encode.
+The mode is the manifest's `policy.sanitize`: `text` sanitizes strings in content blocks; `all` also sanitizes
+structured content; `none` only replaces surrogates, which no transport can encode.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from ...values.json import is_list, is_mapping
 from ...values.sanitizing import SanitizeStats, clean
 from ..protocol.messages import encode_json
 
-# `encode_json` escapes the characters that `clean` removes. A false match on an escaped backslash only costs time.
+# Matches `encode_json`'s escapes of the characters that `clean` removes. A false match, on an escaped backslash, only
+# costs time.
 _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
 
 
 def sanitize(value: Any, count: SanitizeStats | None = None) -> tuple[Any, str]:
-    """Return a JSON value with sanitized strings and keys, and its JSON text.
+    """Return a JSON value with its strings and keys sanitized, and the same value as JSON text.
 
-    If two keys become equal, the last value is used.
+    If two keys become equal, the later value is used.
 
     Raises:
         TypeError: The value is not JSON.

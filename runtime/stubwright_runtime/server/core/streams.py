@@ -1,4 +1,4 @@
-"""Limits the number of open streams, per caller and in total."""
+"""Limits the number of open streams, in total and per caller."""
 
 from __future__ import annotations
 
@@ -20,40 +20,39 @@ LISTENERS_EACH: Final = 100
 """The maximum number of `subscriptions/listen` streams per caller."""
 
 RETRY_SECONDS: Final = 5
-"""The `Retry-After` of a refusal, in seconds."""
+"""The `Retry-After` of a refused stream, in seconds."""
 
 
 class TooManyStreamsError(ProtocolError):
-    """The limit of open streams is reached.
+    """The total or the caller's maximum number of open streams is reached.
 
     Attributes:
-        status: The HTTP status of the response.
+        status: The HTTP status: 429 for the caller's limit, 503 for the total.
     """
 
     def __init__(self, message: str, status: int) -> None:
-        """Create the error with a message for the caller and an HTTP status."""
         super().__init__(INTERNAL_ERROR, message)
         self.status = status
 
 
 class Streams:
-    """The open streams of one kind."""
+    """Counts the open streams of one kind."""
 
     def __init__(self, most: int, each: int) -> None:
-        """Set the limits in total and per caller; only the total applies to anonymous callers.
+        """Set the maximum number of streams in total and per caller; anonymous callers share the total.
 
         Raises:
             ValueError: A limit is not positive.
         """
         if most < 1 or each < 1:
-            raise ValueError(f"at least one stream must be allowed, not {min(most, each)}")
+            raise ValueError(f"stream limits must be at least 1, not {min(most, each)}")
         self._most = most
         self._each = each
         self._open: Counter[str] = Counter()
 
     @contextmanager
     def count(self, principal: Principal) -> Generator[None, None, None]:
-        """Count a stream while it is open. Raises TooManyStreamsError."""
+        """Count a stream as open during the block. Raises TooManyStreamsError."""
         if principal.kind != "anonymous" and self._open[principal.key] >= self._each:
             raise TooManyStreamsError(f"You have {self._each} open streams. Close one, or try again later.", 429)
         if self._open.total() >= self._most:

@@ -1,1 +1,1 @@
-"""Runs handlers: threads, cancellation and signals."""
+"""Runs handlers in threads, cancels them, and handles stop signals."""

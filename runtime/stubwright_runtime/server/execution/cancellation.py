@@ -1,4 +1,4 @@
-"""Cancellation callbacks for requests, and detection of cancellations."""
+"""Callbacks for cancelled requests, and detection of cancellation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Cancellation:
-    """The functions to call when a request is cancelled."""
+    """The callbacks to run when a request is cancelled."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # worker threads add callbacks; the event loop calls them
@@ -24,16 +24,16 @@ class Cancellation:
         self._is_cancelled = False
 
     def add(self, function: Callable[[], object]) -> None:
-        """Register a function to call on cancellation; call it now if the request is already cancelled."""
+        """Register a callback; call it immediately if the request is already cancelled."""
         with self._lock:
             if not self._is_cancelled:
                 self._functions.append(function)
                 return
-        # Outside the lock, because the function may add another.
+        # Not under the lock, because the callback may register another.
         _call(function)
 
     def cancel(self) -> None:
-        """Cancel the request: call the registered functions."""
+        """Mark the request as cancelled and run the registered callbacks."""
         with self._lock:
             self._is_cancelled, functions, self._functions = True, self._functions, []
         for function in functions:
@@ -44,15 +44,15 @@ def _call(function: Callable[[], object]) -> None:
     try:
         function()
     except Exception:  # noqa: BLE001 - a handler's function
-        log().exception("a function registered with `ctx.on_cancel` failed")
+        log().exception("a callback registered with `ctx.on_cancel` failed")
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether an error cancels the current task, not an awaited task."""
+    """Return whether an exception cancels the current task, rather than a task that it awaits."""
     if not isinstance(error, asyncio.CancelledError):
         return False
     anyio = find_loaded("anyio")
-    # This deadline means that an enclosing cancel scope is cancelled.
+    # An infinitely early deadline means that an enclosing cancel scope is cancelled.
     if anyio is not None and anyio.current_effective_deadline() == -math.inf:
         return True
     task = asyncio.current_task()
@@ -60,6 +60,6 @@ def is_cancelled(error: BaseException) -> bool:
 
 
 def shield() -> AbstractContextManager[object]:
-    """Return a context manager that shields a block from anyio's cancel scopes, without importing anyio."""
+    """Return a context manager that shields a block from anyio's cancel scopes, if anyio is in use."""
     anyio = find_loaded("anyio")
     return nullcontext() if anyio is None else anyio.CancelScope(shield=True)

@@ -1,4 +1,4 @@
-"""Stop signals for server processes and exit while handlers still run in threads."""
+"""Handles stop signals, and exits a process whose handlers still run in threads."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from types import FrameType
 
-_GRACE: Final = 1.0  # seconds
+_GRACE: Final = 1.0  # seconds to wait for threads before exiting
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """Return the stop signals: SIGINT, SIGTERM, and SIGHUP unless ignored, as under `nohup`.
+    """Return the signals that stop a server: SIGINT, SIGTERM, and SIGHUP unless it is ignored, as under `nohup`.
 
     Windows has SIGBREAK instead of SIGHUP, for Ctrl-Break and a closed console.
     """
@@ -43,11 +43,11 @@ def handle_stop_signals(
     """
     with ExitStack() as stack:
         for number in stop_signals():
-            # `getsignal` returns None for handlers not set by Python, which `signal` does not accept.
+            # `getsignal` returns None for a handler that Python did not set, and `signal` does not accept None.
             stack.callback(signal.signal, number, signal.getsignal(number) or signal.SIG_DFL)
             try:
                 loop.add_signal_handler(number, then, number)
-            except NotImplementedError:  # on Windows, where signals still wake the loop
+            except NotImplementedError:  # on Windows, where a signal still wakes the loop
                 signal.signal(number, lambda number, _: loop.call_soon_threadsafe(then, signal.Signals(number)))
             else:
                 stack.callback(loop.remove_signal_handler, number)
@@ -56,14 +56,16 @@ def handle_stop_signals(
 
 @contextmanager
 def observe_stop_signals(loop: asyncio.AbstractEventLoop, then: Callable[[], object]) -> Generator[None, None, None]:
-    """Call `then` on the event loop for each SIGINT and SIGTERM during the block, before the program's own handler.
+    """Call `then` on the event loop for each SIGINT and SIGTERM during the block, before the program's own signal
+    handler.
 
-    An embedding program, such as an ASGI server, waits for open connections before it stops its applications, so
-    listening streams must close earlier. This has no effect if the program has no handler, or outside the main thread.
+    A program that embeds the server, such as an ASGI server, waits for open connections before it stops its
+    applications, so listening streams must close when the signal arrives. Without effect if the program has no signal
+    handler, or outside the main thread.
 
     Args:
         loop: The event loop of this thread.
-        then: Called for each signal.
+        then: Called without arguments for each signal.
     """
     is_main = threading.current_thread() is threading.main_thread()
     numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name)]
@@ -79,7 +81,6 @@ def observe_stop_signals(loop: asyncio.AbstractEventLoop, then: Callable[[], obj
 def _observe(
     number: signal.Signals, handler: Callable[[int, FrameType | None], object], then: Callable[[], object]
 ) -> Generator[None, None, None]:
-    """Call `then` and then the program's handler for a signal during the block."""
     has_ended = False
 
     def observe(number: int, frame: FrameType | None) -> None:
@@ -91,17 +92,17 @@ def _observe(
     try:
         yield
     finally:
-        # A handler that the program has set in the meantime may call this one.
+        # A handler that the program has set in the meantime may still call `observe`.
         has_ended = True
         if signal.getsignal(number) is observe:
             signal.signal(number, handler)
 
 
 def stop_at_end_of(descriptor: int) -> None:
-    """Send SIGTERM to this process when a pipe closes, for example because the other process exited.
+    """Send SIGTERM to this process when a pipe closes, for example because the process at its other end exited.
 
     Args:
-        descriptor: The file descriptor of the read end.
+        descriptor: The file descriptor of the pipe's read end.
     """
 
     def read() -> None:
@@ -113,9 +114,9 @@ def stop_at_end_of(descriptor: int) -> None:
 
 
 def end_without_threads() -> None:
-    """Wait a second for all threads; if one is still running, exit with status 0.
+    """Wait a second for all threads; if any thread still runs, exit the process with status 0.
 
-    Python itself would wait forever, because threads cannot be stopped.
+    Python itself would wait forever for a thread that never finishes.
     """
     deadline = time.monotonic() + _GRACE
     threads = [

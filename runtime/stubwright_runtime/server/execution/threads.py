@@ -1,6 +1,6 @@
-"""The thread pool for plain `def` handlers, with limits in total and per method.
+"""The thread pool for plain `def` handlers, with a maximum in total and per method.
 
-A thread cannot be stopped, so it counts until it finishes, even if its call was cancelled.
+A thread cannot be stopped, so it counts until its function returns, even if the call was cancelled.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ THREADS: Final = 64
 _PATIENCE: Final = 5.0
 
 _IS_WITHIN: Final[ContextVar[bool]] = ContextVar("is_within", default=False)
-"""True if a pool thread waits for this code, which must not wait for a thread, because that would be a deadlock."""
+"""True in code that a pool thread runs or waits for. Such code must not wait for a thread, because that could
+deadlock.
+"""
 
 
 class NoFreeThreadError(Exception):
-    """No thread became free in time; the message is for the caller."""
+    """No thread became free in time. The message is suitable for the caller."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ThreadWaiter:
-    """A method that waits for a thread."""
-
     name: str
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Threads:
-    """The threads of one server. Each method uses at most half of them, so that others can continue.
+    """The thread pool of one server. Each method can use at most half of the threads, so that others can continue.
 
     Attributes:
         patience: Seconds that a call waits for a thread before it is refused.
     """
 
     def __init__(self, most: int = THREADS) -> None:
-        """Create a pool with a maximum number of threads. Raises ValueError if that number is not positive."""
+        """Create a pool of at most `most` threads. Raises ValueError if `most` is not positive."""
         if most < 1:
             raise ValueError(f"threads must be positive, not {most}")
         self.patience = _PATIENCE
@@ -64,13 +64,14 @@ class Threads:
         patience: float | None = None,
         hold: Callable[[], Callable[[], None]] | None = None,
     ) -> Any:
-        """Run a function in a thread and return its result. If the caller is cancelled, the thread continues.
+        """Run a function in a thread and return its result. If the calling task is cancelled, the thread continues.
 
         Args:
-            name: The name of the handler method.
-            function: The function.
-            patience: The maximum time to wait for a thread, in seconds; defaults to the pool's `patience`.
-            hold: Called before the thread starts. Returns a callback to run, from any thread, when `function` finishes.
+            name: The handler method's name, to which the maximum per method applies.
+            function: Called without arguments.
+            patience: The maximum time to wait for a thread, in seconds; by default the pool's `patience`.
+            hold: Called before the thread starts. It returns a callback that is called, from any thread, when
+                `function` returns.
 
         Raises:
             NoFreeThreadError: No thread became free in time.
@@ -95,25 +96,25 @@ class Threads:
             except RuntimeError:  # the loop is closed, so no calls are waiting
                 self._taken[name] -= 1
 
-        # The first to acquire the lock wins: the thread runs the function, or the caller cancels it.
+        # Whoever acquires the lock first wins: the thread runs the function, or the cancelled caller prevents that.
         started = threading.Lock()
         try:
             value, error = await anyio.to_thread.run_sync(
                 _run_in_thread, function, finish, started, abandon_on_cancel=True, limiter=self._limiter
             )
         except BaseException:
-            if started.acquire(blocking=False):  # the function has not started, and must not start now
+            if started.acquire(blocking=False):  # the function has not started, and now never will
                 finish()
             raise
         try:
             if error is not None:
                 raise error
         finally:
-            error = None  # the traceback refers to this frame and the arguments
+            error = None  # the traceback refers to this frame: a reference cycle
         return value
 
     async def _enter(self, name: str, patience: float) -> None:
-        """Acquire a slot; waiting calls are served in order of arrival."""
+        """Acquire a slot. Waiting calls are served in order of arrival."""
         if self._is_free(name):
             self._taken[name] += 1
             return
@@ -126,7 +127,7 @@ class Threads:
             pass
         except BaseException:
             if waiting.woken.is_set():
-                self._leave(name)  # a slot was handed over in the meantime
+                self._leave(name)  # `_leave` has already assigned a slot
             else:
                 self._waiting.remove(waiting)
             raise
@@ -140,7 +141,7 @@ class Threads:
         raise NoFreeThreadError(f"{number} of {whose} {are} busy; try again in a few seconds.")
 
     def _leave(self, name: str) -> None:
-        """Free a slot or pass it to the first eligible waiter."""
+        """Free a slot, or pass it to the first waiting call whose method is below its maximum."""
         self._taken[name] -= 1
         if not self._taken[name]:
             del self._taken[name]
@@ -158,7 +159,9 @@ class Threads:
 def _run_in_thread(
     function: Callable[[], Any], finish: Callable[[], None], started: threading.Lock
 ) -> tuple[Any, BaseException | None]:
-    """Return a function's result and exception, because some exceptions cannot be raised in a coroutine."""
+    """Return a function's result and exception. Some exceptions, such as StopIteration, cannot be raised in a
+    coroutine.
+    """
     if not started.acquire(blocking=False):
         return None, None
     _IS_WITHIN.set(True)

@@ -1,6 +1,6 @@
-"""Publishes list and resource changes to the clients of all processes, through the store.
+"""Publishes changes to lists and resources to the clients of all processes, through the store.
 
-The store also contains the hidden entries, so that processes that start later hide them.
+The store also contains which entries are hidden, so that processes that start later hide them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _TOPIC: Final = "changes"
 
 
 class Changes:
-    """Publishes one server's changes."""
+    """Publishes one server's changes to lists and resources."""
 
     def __init__(self, store: Store, lists: Lists, notify: Publish) -> None:
-        """Listen for changes in the store; `notify` notifies this process's clients."""
+        """Listen for changes in the store; `notify` forwards them to this process's clients."""
         self._store = store
         self._lists = lists
         self._notify = notify
@@ -33,13 +33,13 @@ class Changes:
         await self._store.publish(_TOPIC, json.dumps([change.kind, change.uri]).encode())
 
     async def switch(self, kind: Kind, key: str, *, on: bool) -> bool:
-        """Show or hide an entry in all processes; return whether its visibility changed. Raises StateLost."""
+        """Show or hide an entry in all processes, and return whether its visibility changed. Raises StateLost."""
         is_new = await self._store.switch(_name(kind), key, on=not on)
         await self._refresh(kind)
         return is_new
 
     async def _on_message(self, data: bytes | None) -> None:
-        if data is None:  # changes may have been missed, so clients must read all lists again
+        if data is None:  # the store was unavailable and changes may be lost
             for kind in self._lists.kinds:
                 await self._refresh(kind)
                 await self._notify(Change(kind))

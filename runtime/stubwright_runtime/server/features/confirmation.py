@@ -1,6 +1,7 @@
-"""Confirmation of calls by the user (`policy.confirm`).
+"""Asks the user to confirm tool calls (`policy.confirm`).
 
-It protects users from models and mistakes. It does not protect the server from its clients, which can forge the answer.
+Confirmation protects users from models and mistakes. It does not protect the server from clients, which can forge the
+answer.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MISSING: Final = object()
 
 
 def require_confirmation(tool: Tool, call_next: Handle) -> Handle:
-    """Require the user's confirmation for calls to a tool; tasks are confirmed once, before they start."""
+    """Require the user's confirmation for calls to a tool. A task is confirmed once, before it starts."""
     confirm: Json = tool.policy.get("confirm")
     if not confirm:
         return call_next
@@ -45,7 +46,7 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
     """Return the reason not to run the tool; `None` if the user confirmed the call.
 
     Raises:
-        CallSuspension: The answer arrives with the next request.
+        CallSuspension: The client sends the answer with its next request.
         MissingCapability: The client does not support elicitation (MCP 2026-07-28 and later, basic/index, "Error
             Codes").
     """
@@ -55,11 +56,11 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
     try:
         action = await find_rounds(request).ask(_KEY, question, partial(_parse_answer, schema), FORM)
     except InvalidAnswer:
-        return f"{tool.name} needs the user's confirmation, and the client could not ask for it."
+        return f"{tool.name} requires the user's confirmation, but the client returned no valid answer."
     except MissingCapability as error:
         if settings.get("fallback") == "allow":
             return None
-        reason = f"{tool.name} needs the user's confirmation, but this client cannot ask for it (elicitation)."
+        reason = f"{tool.name} requires the user's confirmation, but this client does not support elicitation by form."
         if request.revision.has("stateless"):
             raise MissingCapability(error.required, reason) from None
         return reason
@@ -69,21 +70,21 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
 
 
 def _form(title: str) -> dict[str, Any]:
-    """Return a form with a checkbox, because clients refuse empty forms."""
+    """Return a form with one checkbox, because some clients refuse empty forms."""
     box = {"type": "boolean", "title": f"Run {clean(title)}", "description": "If unchecked, the tool does not run."}
     return {"type": "object", "properties": {_FIELD: box}, "required": [_FIELD]}
 
 
 def _parse_answer(schema: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Return the user's action; an unchecked checkbox means `decline`."""
+    """Return the user's action. An unchecked checkbox counts as `decline`."""
     result = parse_answer({"schema": schema}, answer)
     return "decline" if result.action == "accept" and result.content[_FIELD] is False else result.action
 
 
 def _make_message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
-    """Return the message to the user, from the manifest's template or the default template.
+    """Return the message to the user, from the manifest's template or the default one.
 
-    It shows every argument or notes its omission, even if the template does not mention it.
+    The message shows every argument or notes that it was omitted, even if the template does not mention it.
     """
     properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
     known_first = dict(sorted(arguments.items(), key=lambda item: item[0] not in properties))

@@ -1,4 +1,4 @@
-"""The context passed to a handler: its request, and messages to the client."""
+"""The context that a handler receives: its request, and methods to send messages to the client."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ T = TypeVar("T")
 
 
 class Context:
-    """A handler's request. A context has no state of its own.
+    """A handler's access to its request, its client and the server's lists. A context has no state of its own.
 
     Attributes:
-        name: The wire name of the tool or prompt, or the URI of the resource.
+        name: The name of the tool or prompt, or the resource's URI.
     """
 
     __slots__ = ("_lists", "_questions", "_request", "name")
 
     def __init__(self, request: Request, name: str, lists: Lists, questions: Mapping[str, Any]) -> None:
-        """Create the context for a request; `questions` are the handler's questions in the manifest."""
+        """Create the context of a request; `questions` are the handler's questions in the manifest."""
         self._request = request
         self.name = name
         self._lists = lists
         self._questions = questions
 
     def __repr__(self) -> str:
-        """Return a short description of the request."""
+        """Return the request's main attributes."""
         return (
             f"{type(self).__name__}(request_id={self.request_id!r}, revision={self.revision!r}, name={self.name!r}, "
             f"principal={self.principal!r})"
@@ -73,45 +73,47 @@ class Context:
 
     @property
     def revision(self) -> str:
-        """The MCP revision of the request, such as `2025-11-25`."""
+        """The request's MCP revision, such as `2025-11-25`."""
         return self._request.revision.date
 
     @property
     def principal(self) -> Principal:
-        """The caller: the subject of the access token; `local` over stdio."""
+        """The caller: the access token's subject, or the local user over stdio."""
         return self._request.principal
 
     @property
     def tools(self) -> Visibility:
-        """The server's tools, to show or hide them for all clients."""
+        """Shows and hides the server's tools for all clients."""
         return self._lists.tools
 
     @property
     def prompts(self) -> Visibility:
-        """The server's prompts, to show or hide them for all clients."""
+        """Shows and hides the server's prompts for all clients."""
         return self._lists.prompts
 
     @property
     def resources(self) -> ResourceVisibility:
-        """The server's resources and resource templates, to show or hide them, and to report changes."""
+        """Shows and hides the server's resources and resource templates for all clients, and reports resource
+        updates.
+        """
         return self._lists.resources
 
     @property
     def task_id(self) -> str | None:
-        """The ID of the task that runs the call; `None` outside a task."""
+        """The ID of the task that this call runs; `None` outside a task."""
         return self._request.task_id
 
     @property
     def attempt(self) -> int:
         """The number of this run of the task, from 1; 1 outside a task.
 
-        It can serve as a fencing token: a database can reject the writes of a run that was replaced.
+        It can serve as a fencing token: a database can reject writes from a run that was replaced.
         """
         return self._request.attempt
 
     @property
     def rounds(self) -> InputRequests:
-        """This request's questions and answers."""
+        """The questions and answers of this request."""
         from .input_requests import find_rounds
 
         return find_rounds(self._request)
@@ -120,16 +122,16 @@ class Context:
         """Send a progress notification, if the client requested progress.
 
         Args:
-            done: The progress so far, in any unit; a value that does not increase is not sent (MCP 2025-11-25,
+            done: The progress so far, in any unit. A value that does not increase is not sent (MCP 2025-11-25,
                 basic/utilities/progress: it MUST increase).
-            total: The total in the same unit, if known.
+            total: The total, in the same unit as `done`; `None` if unknown.
             message: A description of the current work.
 
         Raises:
-            ValueError: A number is not finite.
+            ValueError: `done` or `total` is not finite.
         """
         if not math.isfinite(done) or not math.isfinite(total or 0):
-            raise ValueError(f"progress is {done} of {total}, but both must be finite")
+            raise ValueError(f"progress must be finite, not {done} of {total}")
         if self._request.has_ended:  # MUST stop after completion (MCP 2025-11-25, basic/utilities/progress)
             return
         if done <= self._request.progress:
@@ -139,33 +141,33 @@ class Context:
         await self._request.channel.send_progress(done, total, None if message is None else clean(message))
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send a log message to the client, if the client accepts its level.
+        """Send a log message, if the client accepts its level.
 
-        In MCP 2025-11-25 and earlier, `logging/setLevel` sets the minimum level of the connection (`info` by default).
-        In MCP 2026-07-28 and later, each request sets its level, and messages are sent only if the manifest declares
-        `logging`.
+        In MCP 2025-11-25 and earlier, `logging/setLevel` sets a connection's minimum level (`info` by default). In MCP
+        2026-07-28 and later, each request sets its own minimum level, and messages are sent only if the manifest
+        declares `logging`.
 
         Args:
-            level: From `debug` to `emergency`.
-            data: Text, or any JSON value.
-            logger: The name of the logger.
+            level: One of MCP's levels, from `debug` to `emergency`.
+            data: A string, or any JSON value.
+            logger: The logger's name, if any.
 
         Raises:
-            ValueError: The level is unknown, or `data` contains an infinite number.
+            ValueError: The level is unknown, or `data` contains a number that is not finite.
             TypeError: `data` is not JSON.
         """
         if level not in LOG_LEVELS:
-            raise ValueError(f"{level!r} is not a log level; the levels are {', '.join(LOG_LEVELS)}")
+            raise ValueError(f"unknown log level {level!r}; expected one of {', '.join(LOG_LEVELS)}")
         await self._request.channel.log(level, encode_json(data)[0], logger)
 
     def on_cancel(self, function: Callable[[], object]) -> None:
         """Call `function` if this request is cancelled while its handler runs (MCP 2025-11-25, cancellation).
 
-        This is for plain `def` handlers, whose threads cannot be stopped; `async def` handlers are cancelled.
+        For plain `def` handlers, whose threads cannot be stopped. `async def` handlers are cancelled.
 
         Args:
-            function: Called on the event loop, so it must not block; called immediately if the request is already
-                cancelled. Its exceptions are logged.
+            function: Called on the event loop, so it must not block. It is called immediately if the request is already
+                cancelled. Exceptions are logged.
 
         Example:
             `ctx.on_cancel(stop.set)`, with `stop = threading.Event()`
@@ -173,11 +175,11 @@ class Context:
         self._request.cancellation.add(function)
 
     async def release_stream(self) -> None:
-        """Close this request's stream, so that long-running work does not keep a connection open.
+        """Close this request's response stream, so that long-running work does not keep a connection open.
 
-        The client reconnects for the response (MCP 2025-11-25, basic/transports, "Resumability and Redelivery"). This
-        has no effect if the client cannot reconnect, as over stdio, or if too many of the caller's calls already run
-        without their client.
+        The client reconnects to receive the response (MCP 2025-11-25, basic/transports, "Resumability and Redelivery").
+        Without effect if the client cannot reconnect, as over stdio, or if too many of the caller's calls already run
+        without a connected client.
         """
         await self._request.channel.release()
 
@@ -198,19 +200,20 @@ class Context:
     @overload
     async def once(self, key: str, function: Callable[[str], T]) -> T: ...
     async def once(self, key: str, function: Callable[..., Awaitable[T] | T]) -> T:
-        """Return the result of `function`, which is called until it returns, and never again in this request.
+        """Return the result of `function`, which is called again until it returns, and never after that in this
+        request.
 
-        In MCP 2026-07-28 and later, a handler that asks questions runs again after each answer; use this for effects
-        that must happen only once, such as payments. The result is encrypted and sent with the question, or stored
-        with the task.
+        In MCP 2026-07-28 and later, a handler that asks questions runs again after each answer. Use `once` for effects
+        that must happen only once, such as payments. The result is encrypted and sent with the question, or stored with
+        the task.
 
-        If the process dies after the effect but before its result is stored, the task's next run calls `function`
-        again. To deduplicate the effect in a service, give `function` a required parameter: it is called with
-        `idempotency_key(key)`, which is the same in each run.
+        If the process dies after the effect and before the result is stored, the task's next run calls `function`
+        again. To let an external service detect the duplicate, declare a required parameter: `function` is then called
+        with `idempotency_key(key)`, which is the same in each run.
 
         Args:
-            key: The key of the result.
-            function: An `async def`, or a plain `def`, which runs in a worker thread; returns JSON. Parameters with
+            key: A name for the effect, unique in the handler.
+            function: An `async def`, or a plain `def`, which runs in a worker thread. It returns JSON. Parameters with
                 defaults are not passed.
 
         Raises:
@@ -220,15 +223,16 @@ class Context:
         return value
 
     def idempotency_key(self, key: str) -> str:
-        """Return a key for an effect that is the same in all runs of this request or task, and unique to it.
+        """Return a key for an effect. The key is the same in all runs of this request or task, and differs for
+        others.
 
-        If the tool's policy has `once`, later calls with the same `once` key get the same key: they may run again
-        after an interruption (`onUnknown: run`).
+        If the tool's policy has `once`, later calls with the same `once` key get the same idempotency key, because they
+        can run again after an interruption (`onUnknown: run`).
 
-        Services with an `Idempotency-Key` header or a similar field perform an effect once per key.
+        Services that accept an `Idempotency-Key` header or a similar field perform an effect once per key.
 
         Args:
-            key: The name of the effect, such as the key for `once`.
+            key: A name for the effect, such as the key passed to `once`.
 
         Returns:
             32 hexadecimal digits, which do not reveal the task ID.
@@ -236,31 +240,31 @@ class Context:
         return self.rounds.make_idempotency_key(key)
 
     async def once_in(self, connection: Any, key: str) -> bool:
-        """Record an effect in a database's open transaction; return whether this run should perform the effect.
+        """Record an effect in a database's open transaction, and return whether this run should perform it.
 
         An effect in the same transaction happens exactly once, even if the process dies at any point. The database
         needs the table `stubwright_once (key TEXT PRIMARY KEY)`.
 
         Args:
             connection: A `sqlite3`, `aiosqlite`, `psycopg` or `asyncpg` connection.
-            key: The name of the effect, as for `idempotency_key`.
+            key: A name for the effect, as for `idempotency_key`.
 
         Raises:
             TypeError: `connection` is not one of these types.
-            RuntimeError: No transaction is open, and the connection commits each statement.
+            RuntimeError: No transaction is open, and the connection commits after each statement.
         """
         from .transactions import record_effect
 
         return await record_effect(connection, self.idempotency_key(key))
 
     async def complete(self, elicitation: str) -> bool:
-        """Notify the client that a URL elicitation is complete (MCP 2025-11-25, client/elicitation).
+        """Notify the client that the user completed a URL elicitation (MCP 2025-11-25, client/elicitation).
 
-        In MCP 2026-07-28 and later, this has no effect, because the client retries without a notification. After the
-        request, use `server.complete(elicitation)`.
+        Without effect in MCP 2026-07-28 and later, where the client repeats the request without a notification. After
+        the request has ended, use `server.complete(elicitation)`.
 
         Args:
-            elicitation: The elicitation ID, which the answer `Accepted` also contains.
+            elicitation: The elicitation ID, also in the `Accepted` answer.
 
         Returns:
             True if a client was notified, which happens at most once per elicitation.
@@ -272,24 +276,25 @@ class Context:
     ) -> UrlRequired:
         """Return the error to raise if the user must first visit a URL, for example to sign in.
 
-        Clients that use MCP 2025-11-25 receive error -32042 and repeat the request after completion. In 2026-07-28 and
-        later, the URL is a question as from `ctx.ask`, and the handler runs again with the answer.
+        In MCP 2025-11-25, the client receives error -32042 and repeats the request after the user has completed the
+        visit. In 2026-07-28 and later, the URL becomes a question as from `ctx.ask`, and the handler runs again with
+        the answer.
 
         Args:
-            name: One of this handler's questions in the manifest, with `mode: url`.
+            name: One of the handler's questions in the manifest that has `mode: url`.
             url: An http or https URL.
-            message: The message to the user; by default the manifest's.
-            elicitation: An unguessable elicitation ID; by default a new one.
+            message: The message to the user; by default the question's `message`.
+            elicitation: An elicitation ID that nobody can guess; by default a new one.
 
         Raises:
-            KeyError: The question does not exist.
+            KeyError: The manifest has no URL question of this name for the handler.
             ValueError: The URL is not an http or https URL.
         """
         from .input_requests import require_url
 
         question = self._questions.get(name, {})
         if question.get("mode") != "url":
-            raise KeyError(f"the manifest has no question {name!r} with `mode: url`")
+            raise KeyError(f"the manifest has no question {name!r} with `mode: url` for this handler")
         return require_url(name, url, message or question["message"], elicitation)
 
     @overload
@@ -340,13 +345,13 @@ class Context:
         Args:
             messages: The conversation; a string is one user message.
             max_tokens: The maximum number of generated tokens.
-            system: A system prompt; the client may change it.
+            system: The system prompt, which the client may change.
             temperature: The sampling temperature.
-            stop: The stop sequences.
-            model: The model preferences.
-            tools: Tools for the model; requires the `sampling.tools` capability.
-            tool_choice: Whether the model may or must call tools.
-            key: The name of this question, if the request asks several concurrently.
+            stop: Sequences at which the model stops.
+            model: Preferences for the client's choice of model.
+            tools: Tools that the model can call; requires the `sampling.tools` capability.
+            tool_choice: Whether the model can, must or must not call tools.
+            key: A name for this question, required if the request has several at the same time.
 
         Raises:
             MissingCapability: The client does not support sampling.
@@ -367,7 +372,7 @@ class Context:
         return await roots(self.rounds, key)
 
     def wait(self, awaitable: Awaitable[T]) -> T:
-        """Wait for `awaitable` in a plain `def` handler, as `await` does in an `async def` one.
+        """Wait for `awaitable` in a plain `def` handler, as `await` does in an `async def` handler.
 
         Example:
             `ctx.wait(ctx.progress(1, 3))`
@@ -383,7 +388,7 @@ class Context:
             return anyio.from_thread.run(_result_of, awaitable)
         if inspect.iscoroutine(awaitable):
             awaitable.close()  # Python warns if it is never awaited
-        raise RuntimeError("ctx.wait is for plain `def` handlers; in an `async def` handler, use `await`")
+        raise RuntimeError("ctx.wait works only in plain `def` handlers; in an `async def` handler, use `await`")
 
 
 async def _result_of(awaitable: Awaitable[T]) -> T:
@@ -391,11 +396,11 @@ async def _result_of(awaitable: Awaitable[T]) -> T:
 
 
 class ContextMember(Protocol):
-    """The class of a context member, with one instance per request."""
+    """A member of generated contexts, such as `ctx.ask`, with one instance per request."""
 
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
-        """Return the instance for a request."""
+        """Return the instance for the request of a context."""
         ...
 
 
@@ -403,7 +408,7 @@ M = TypeVar("M", bound=ContextMember)
 
 
 class PerCall(Generic[M]):
-    """A descriptor that creates a member of a generated context on access, such as `ctx.ask`."""
+    """A descriptor that creates a generated context's member, such as `ctx.ask`, on access."""
 
     __slots__ = ("_kind",)
 
@@ -417,5 +422,5 @@ class PerCall(Generic[M]):
     def __get__(self, context: Context, owner: type, /) -> M: ...
 
     def __get__(self, context: Context | None, owner: type, /) -> Self | M:
-        """Return the request's member; on the class, the descriptor itself."""
+        """Return the member for the context's request; on the class, return the descriptor."""
         return self if context is None else self._kind.from_context(context)

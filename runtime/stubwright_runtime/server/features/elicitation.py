@@ -22,20 +22,19 @@ _Answer = TypeVar("_Answer", bound="Model")
 
 
 class Ask:
-    """The base of generated classes, which have a method for each question in the manifest."""
+    """The base of generated classes that have one method for each of a handler's questions."""
 
     def __init__(self, input_requests: InputRequests, questions: Mapping[str, Any]) -> None:
-        """Store the manifest's questions."""
         self._input_requests = input_requests
         self._questions = questions
 
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
-        """Return a request's questions."""
+        """Return the questions of the context's handler."""
         return cls(context.rounds, context._questions)
 
     async def _form(self, name: str, model: type[_Answer], message: str | None) -> _Answer | Declined | Cancelled:
-        """Ask with a form (MCP 2025-11-25, client/elicitation, form mode)."""
+        """Ask a question with a form (MCP 2025-11-25, client/elicitation, form mode)."""
         question = self._questions[name]
         schema = question["schema"]
 
@@ -54,20 +53,20 @@ class Ask:
         return await self._input_requests.ask(name, request, read, FORM)
 
     def _shape(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the schema in the form dialect of the client's revision. Raises InvalidAnswer."""
+        """Return a question's schema in the form dialect of the client's revision. Raises InvalidAnswer."""
         asked = _form_for(schema, self._input_requests.revision)
         if asked is None and self._input_requests.can(FORM):
             raise InvalidAnswer(
-                "This question allows several answers, and MCP "
-                f"{self._input_requests.revision.date} has no form for that."
+                "This question allows several answers, which MCP "
+                f"{self._input_requests.revision.date} does not support."
             )
         return asked or schema
 
     async def ask_ahead(self, name: str) -> None:
-        """Ask a question before the handler runs, with the manifest's message (`before: task`).
+        """Ask a question before the task starts, with the manifest's message (`before: task`).
 
         Raises:
-            InvalidAnswer: All answers of the client were invalid.
+            InvalidAnswer: Each of the client's answers was invalid.
             MissingCapability: The client does not support elicitation.
         """
         question = self._questions[name]
@@ -99,12 +98,12 @@ FORM: Final = "elicitation.form"
 
 
 def make_form(message: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an elicitation request with a form; the schema is sent unchanged."""
+    """Return a form elicitation request that contains `schema` unchanged."""
     return {"method": ELICIT, "params": {"mode": "form", "message": clean(message), "requestedSchema": schema}}
 
 
 def parse_answer(question: Mapping[str, Any], answer: Mapping[str, Any]) -> ElicitResult:
-    """Parse and validate the answer to a form. Raises InvalidAnswer."""
+    """Parse and validate the client's answer to a form. Raises InvalidAnswer."""
     result = read_elicit_result(answer)
     if result.action == "accept":
         validator = Validator(question["schema"], formats=True, exact=question.get(EXACT_FORMATS, False))
@@ -120,8 +119,8 @@ def _refusal(action: str) -> Declined | Cancelled:
 def _form_for(schema: Mapping[str, Any], revision: Revision) -> Mapping[str, Any] | None:
     """Return a form's schema for a revision; `None` if the revision does not support a required field.
 
-    In MCP 2025-06-18 and earlier, choices with titles are an `enum` with `enumNames`, and multiple choice is not
-    supported; such fields are omitted unless required (MCP 2025-06-18, client/elicitation, "Requested Schema").
+    MCP 2025-06-18 and earlier have no multiple choice, and express choices with titles as an `enum` with `enumNames`.
+    Optional fields that are not supported are omitted (MCP 2025-06-18, client/elicitation, "Requested Schema").
     """
     if revision.has("choices"):
         return schema

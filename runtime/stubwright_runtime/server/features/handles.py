@@ -1,5 +1,6 @@
-"""State handles: state between calls, stored under IDs that the server generates. Only its owner can access a
-handle."""
+"""State handles: state between calls, stored under IDs that the server generates. A handle is accessible only to its
+owner.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ HandleT = TypeVar("HandleT")
 
 
 _BYTES: Final = 24
-"""Random bytes in an ID: 192 bits; MCP requires 128 (2026-07-28, server/tools, on state handles)."""
+"""The number of random bytes in an ID: 192 bits; MCP requires 128 (2026-07-28, server/tools, on state handles)."""
 
 _DEFAULT_LIMIT: Final = 100
 """The default maximum number of handles of one kind per principal."""
@@ -48,31 +49,31 @@ _MAX_IDS: Final = 1_000
 
 
 class UnknownHandle(ToolError):
-    """The handle is unknown, has expired, was deleted, or belongs to another caller."""
+    """The handle does not exist, has expired, was deleted, or belongs to another caller."""
 
 
 class StaleHandle(ToolError):
-    """Another call changed the state after it was read."""
+    """Another call changed the handle's state after this call read it."""
 
 
 class TooManyHandles(ToolError):
-    """The caller has reached its limit of handles of this kind."""
+    """The caller already has the maximum number of handles of this kind."""
 
 
 class InvalidState(ValueError):
-    """The state does not match its schema in the manifest."""
+    """The state does not match the schema of its handle kind in the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handle(Generic[_State, _Id]):
-    """A snapshot of one handle.
+    """A snapshot of one handle and its state.
 
     Attributes:
-        id: The ID, valid only for its owner.
-        state: The state.
+        id: The ID, which only the owner can use.
+        state: The state, as the kind's state class or as JSON.
         created: The creation time in UTC.
         expires: The expiry time in UTC; `None` if the handle expires only when idle.
-        version: The number of updates.
+        version: The number of updates so far.
     """
 
     id: _Id = field(repr=False)
@@ -84,7 +85,7 @@ class Handle(Generic[_State, _Id]):
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One kind of handle; `makers` are the tools that return one."""
+    """A kind of handle in the manifest; `makers` are the tools that return one."""
 
     name: str
     stored: str
@@ -100,14 +101,14 @@ class _Kind:
 
 @dataclass(frozen=True, slots=True)
 class HandleScope:
-    """The handles of one call.
+    """The handles that one call can access.
 
     Attributes:
-        registry: The handles of the server.
-        principal: The caller.
-        hide: Redacts an ID in the log.
-        inputs: The kinds and handles in the arguments, keyed by JSON Pointer.
-        known: The kinds and IDs of handles that exist.
+        registry: The server's handles.
+        principal: The caller, who owns the handles.
+        hide: Redacts an ID in log lines.
+        inputs: The kind and handle for each ID in the arguments, by JSON Pointer.
+        known: The kinds and IDs of handles that are known to exist.
     """
 
     registry: HandleRegistry
@@ -118,21 +119,21 @@ class HandleScope:
 
 
 class Handles(Generic[_State, _Id]):
-    """The caller's handles of one kind."""
+    """The caller's handles of one kind, as in `ctx.handles.cart`."""
 
     def __init__(self, bound: HandleScope, name: str, model: Any) -> None:
-        """Create the handles of one kind; `model` is their state class, if any."""
+        """Create the accessor; `model` is the kind's state class, or `None` for plain JSON."""
         self._bound = bound
         self._kind = bound.registry.kinds[name]
         self._model = model
 
     async def create(self, state: _State) -> _Id:
-        """Store a state and return its new handle's ID.
+        """Store a state and return the new handle's ID.
 
         Raises:
-            TooManyHandles: The caller has reached the limit (`most`).
-            BudgetExceeded: The state exceeds the manifest's `storage`.
-            InvalidState: The state does not match its schema in the manifest.
+            TooManyHandles: The caller already has the kind's maximum number of handles (`most`).
+            BudgetExceeded: The state does not fit the manifest's `storage` limits.
+            InvalidState: The state does not match its kind's schema.
             StateLost: The store is unavailable.
         """
         new_id: Any = secrets.token_urlsafe(_BYTES)
@@ -158,7 +159,7 @@ class Handles(Generic[_State, _Id]):
         return typed_id
 
     async def get(self, handle_id: _Id) -> Handle[_State, _Id]:
-        """Return one of the caller's handles and restart its idle timeout (`idle`).
+        """Return one of the caller's handles, and restart its idle timeout (`idle`).
 
         Raises:
             UnknownHandle: The caller has no handle with this ID.
@@ -171,17 +172,17 @@ class Handles(Generic[_State, _Id]):
         return replace(handle, state=self._to_model(handle.state))
 
     async def update(self, handle: Handle[_State, _Id], state: _State) -> Handle[_State, _Id]:
-        """Replace the state of a handle.
+        """Replace a handle's state, and return the new snapshot.
 
         Args:
-            handle: The handle that was read. Only one of several simultaneous writes succeeds.
-            state: The new state.
+            handle: The snapshot that was read. If several calls update the same version, only one succeeds.
+            state: The state to store.
 
         Raises:
-            StaleHandle: Another call has changed the state; read the handle again.
+            StaleHandle: Another call changed the state after it was read; read the handle again.
             UnknownHandle: The handle no longer exists.
-            BudgetExceeded: The state exceeds the manifest's `storage`.
-            InvalidState: The state does not match its schema in the manifest.
+            BudgetExceeded: The state does not fit the manifest's `storage` limits.
+            InvalidState: The state does not match its kind's schema.
             StateLost: The store is unavailable.
         """
         kind, registry, bound = self._kind, self._bound.registry, self._bound
@@ -192,13 +193,11 @@ class Handles(Generic[_State, _Id]):
         if not await registry.store.replace(kind.stored, key, data, version=handle.version, payer=owner):
             if await registry.find(kind, handle.id, bound) is None:
                 raise self._unknown()
-            raise StaleHandle(
-                f"Another call changed this {kind.noun} in the meantime, so nothing was saved. Try again."
-            )
+            raise StaleHandle(f"Another call changed this {kind.noun}, so this change was not saved. Try again.")
         return replace(handle, state=self._to_model(checked), version=handle.version + 1)
 
     async def delete(self, handle_id: _Id) -> bool:
-        """Delete one of the caller's handles; return whether it existed.
+        """Delete one of the caller's handles, and return whether it existed.
 
         Raises:
             StateLost: The store is unavailable.
@@ -217,7 +216,6 @@ class Handles(Generic[_State, _Id]):
         return json.dumps(record, ensure_ascii=False).encode()
 
     def _check(self, state: object) -> Any:
-        """Validate a state and return it as JSON. Raises InvalidState."""
         data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
         if violations := self._bound.registry.find_validator(self._kind.name).find_errors(data, "state"):
             raise InvalidState(f"invalid {self._kind.noun} state:\n" + "\n".join(violations))
@@ -228,9 +226,9 @@ class Handles(Generic[_State, _Id]):
 
 
 class CallHandles(Generic[NameT, HandleT]):
-    """The base of the classes for `ctx.handles`; generated classes have a member for each kind.
+    """The base class of `ctx.handles`. Generated classes have a member for each kind.
 
-    The type parameters are the names of the arguments with handle IDs, and the type of these handles.
+    The type parameters are the names of the arguments that contain handle IDs, and those handles' type.
     """
 
     def __init__(self, bound: HandleScope) -> None:
@@ -238,7 +236,7 @@ class CallHandles(Generic[NameT, HandleT]):
 
     @classmethod
     def from_context(cls, context: Context, /) -> Self:
-        """Return a request's handles."""
+        """Return the handles of the context's request."""
         return cls(context._request.handles)
 
     def __contains__(self, name: str) -> bool:
@@ -249,12 +247,12 @@ class CallHandles(Generic[NameT, HandleT]):
         """Return the handle at an argument name or JSON Pointer.
 
         Raises:
-            KeyError: The arguments contain no handle ID there.
+            KeyError: The arguments have no handle ID at `name`.
         """
         return cast("HandleT", self._find_argument(str(name)))
 
     def _model(self, kind: str) -> Any:
-        """Return the state class for a kind; `None` for plain JSON."""
+        """Return a kind's state class; `None` for plain JSON."""
         raise NotImplementedError
 
     def _kind(self, name: str) -> Handles[Any, Any]:
@@ -274,15 +272,15 @@ class CallHandles(Generic[NameT, HandleT]):
 
 
 class HandleRegistry:
-    """One server's handles.
+    """One server's kinds of handles, and access to stored handles.
 
     Attributes:
-        kinds: The kinds, keyed by name.
-        store: The store of the handles.
+        kinds: The manifest's handle kinds by name.
+        store: Where the handles are stored.
     """
 
     def __init__(self, server: ServerContext, refuse_result: Callable[[Tool, Sequence[str]], Outcome]) -> None:
-        """Create a server's registry; `refuse_result` refuses results with unknown handles."""
+        """Create a server's registry; `refuse_result` makes the outcome for results that contain unknown handle IDs."""
         self._server = server
         self._refuse_result = refuse_result
         self.store = server.store
@@ -303,7 +301,7 @@ class HandleRegistry:
         self._validators: dict[str, Validator] = {}
 
     def wrap(self, tool: Tool, call_next: CallHandler) -> CallHandler:
-        """Look up the handles in each call to a tool and refuse calls with unknown handles."""
+        """Wrap a tool's calls to look up the handles in the arguments, and to refuse unknown handles."""
 
         async def call(request: Request) -> Outcome:
             bound = await self.bind(tool, request.arguments, request.principal)
@@ -318,11 +316,11 @@ class HandleRegistry:
         return call
 
     async def bind(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> HandleScope | Outcome:
-        """Return a call's handles, or the refusal for unknown ones.
+        """Return the handles that a call can access, or the outcome if its arguments contain an unknown handle.
 
         Args:
-            tool: The tool.
-            arguments: The valid arguments.
+            tool: The tool to call.
+            arguments: The call's arguments, already validated.
             principal: The caller.
 
         Raises:
@@ -351,7 +349,7 @@ class HandleRegistry:
         return bound
 
     async def find_invalid_ids(self, tool: Tool, outcome: Outcome, bound: HandleScope) -> list[str]:
-        """Return the errors for IDs in a result that are not the caller's handles.
+        """Return an error for each ID in a result that is not one of the caller's handles.
 
         Raises:
             StateLost: The store is unavailable.
@@ -368,7 +366,7 @@ class HandleRegistry:
         ]
 
     async def find(self, kind: _Kind, handle_id: str, bound: HandleScope) -> Handle[Any, Any] | None:
-        """Return one of the caller's handles with its state as JSON; `None` if it does not exist.
+        """Return one of the caller's handles, with its state as JSON; `None` if it does not exist.
 
         Raises:
             StateLost: The store is unavailable.
@@ -380,7 +378,7 @@ class HandleRegistry:
         if stored["owner"] != bound.principal.key:
             return None
         if self.find_validator(kind.name).find_errors(stored["state"], "state"):
-            log().warning("a stored %s no longer matches the manifest, and is ignored", kind.noun)
+            log().warning("ignoring a stored %s whose state no longer matches the manifest's schema", kind.noun)
             return None
         bound.known.add((kind.name, handle_id))
         created = datetime.fromtimestamp(stored["created"], UTC)
@@ -388,7 +386,7 @@ class HandleRegistry:
         return Handle(handle_id, stored["state"], created, expires, record.version)
 
     def describe_unknown(self, kind: str, principal: Principal) -> str:
-        """Describe an unknown handle, with the tools that create a new one for this caller."""
+        """Return a predicate for messages about an unknown handle; it suggests tools that create a new one."""
         scopes, listed = self._server.scopes, self._server.lists.by_name["tools"]
         makers = [
             name
@@ -399,7 +397,7 @@ class HandleRegistry:
         return f"is unknown or has expired{hint}"
 
     def find_validator(self, kind: str) -> Validator:
-        """Return the validator for a kind's state, compiled on first use."""
+        """Return the validator of a kind's state, compiled on first use."""
         if kind not in self._validators:
             state = self._server.package.manifest["handles"][kind]["state"]
             self._validators[kind] = compile_package_validator(self._server.package, state)
@@ -408,25 +406,25 @@ class HandleRegistry:
     async def _find_all(
         self, ids: Iterable[tuple[str, str]], bound: HandleScope
     ) -> dict[tuple[str, str], Handle[Any, Any] | None]:
-        """Look up handles by kind and ID, each once."""
+        """Return the handles for pairs of kind and ID; equal pairs are looked up once."""
         distinct = [*dict.fromkeys(ids)]
         handles = await asyncio.gather(*(self.find(self.kinds[kind], handle_id, bound) for kind, handle_id in distinct))
         return dict(zip(distinct, handles, strict=True))
 
 
 def _key(owner: str, handle_id: str) -> str:
-    """Return a handle's store key, which contains the owner, so that other callers cannot read the handle."""
+    """Return a handle's key in the store. It contains the owner, so that other callers cannot find the handle."""
     return json.dumps([owner, handle_id])
 
 
 def _find_ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
-    """Return the kinds and IDs in a value, by JSON Pointer."""
+    """Return the kind and ID of each handle in a tool's input or output, by JSON Pointer."""
     kinds = handle_ids.find_ids(tool, side, value)
     return {pointer: (kind, handle_ids.get_at(value, pointer)) for pointer, kind in kinds.items()}
 
 
 def _find_makers(kind: str, tools: Iterable[Tool]) -> list[str]:
-    """Return the tools that return a handle of a kind, preferably tools that do not require a handle."""
+    """Return the names of tools that return a handle of a kind; if possible, only tools that do not require one."""
     candidates: list[tuple[str, bool]] = []
     for tool in tools:
         declared: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
@@ -437,7 +435,7 @@ def _find_makers(kind: str, tools: Iterable[Tool]) -> list[str]:
 
 
 def _trust(auth: Mapping[str, Any] | None) -> str:
-    """Return a suffix that separates the handles of different `auth` settings."""
+    """Return a suffix for store keys that separates handles created under different `auth` settings."""
     if not auth:
         return ""
     text = json.dumps([auth.get("issuer"), auth.get("audience")])
@@ -445,7 +443,7 @@ def _trust(auth: Mapping[str, Any] | None) -> str:
 
 
 def _format_path(pointer: str) -> str:
-    """Return a JSON Pointer as a readable path."""
+    """Return a JSON Pointer in the format `items[0].id`, for messages."""
     path = ""
     for step in split_pointer(pointer):
         path += f"[{step}]" if step.isdecimal() and path else f".{step}" if path else step

@@ -1,8 +1,8 @@
 """Requests to the client during a call: elicitation, sampling and roots.
 
-In MCP 2025-11-25 and earlier, a question is a request to the client. In MCP 2026-07-28 and later, an unanswered
-question ends the run: the result is `input_required`, the client repeats the request with the answers, and the handler
-runs again from the start (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
+In MCP 2025-11-25 and earlier, a question is a request to the client. In MCP 2026-07-28 and later, a question without an
+answer ends the handler's run: the result is `input_required`, the client repeats the request with the answers, and the
+handler runs again from the start (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
 """
 
 from __future__ import annotations
@@ -52,45 +52,42 @@ _T = TypeVar("_T")
 _Error = TypeVar("_Error", bound=BaseException)
 
 _MAX_ATTEMPTS: Final = 3
-"""The maximum number of times to ask a question whose answers are invalid or missing."""
+"""How many times a question is asked before its answer is refused as invalid or missing."""
 
 OWN_PREFIX: Final = "stubwright."
-"""The prefix for the server's own questions; their answers are ignored unless the questions were asked."""
+"""The prefix of the names of the server's own questions. Unsolicited answers to these are ignored."""
 
 _ROUND_ITERATIONS: Final = 2
-"""Event loop iterations during which concurrent questions are collected into one round."""
+"""Event loop iterations to wait, so that concurrent questions become part of the same round."""
 
 _SINCE: Final[Mapping[str, Feature]] = {
     "elicitation": "elicitation",
     "elicitation.form": "elicitation",
     "elicitation.url": "url_elicitation",
 }
-"""Revision features that capabilities depend on; clients of older revisions may declare a capability without supporting
-it.
-"""
+"""The revision feature that each capability requires. A client can declare a capability that its revision lacks."""
 
 
 ELICIT: Final = "elicitation/create"
-"""The method for elicitation requests."""
+"""The method of elicitation requests."""
 
 REFUSED: Final = "io.stubwright/refused"
-"""The `_meta` key for the last answer's error, in sampling and roots requests."""
+"""The `_meta` key, in repeated sampling and roots requests, of the error in the client's last answer."""
 
 
 class CallSuspension(BaseException):
-    """Stops a handler whose answer arrives with the next request. A BaseException, so that handlers do not catch it."""
+    """Stops a handler until the next request brings the answer. A BaseException, so that handlers do not catch it."""
 
 
 class MissingCapability(Exception):
-    """The client lacks a required capability.
+    """The client lacks a capability that the request requires.
 
     Attributes:
-        required: The capability as clients declare it: `{"elicitation": {"url": {}}}`.
+        required: The capability in the format of `ClientCapabilities`: `{"elicitation": {"url": {}}}`.
     """
 
     def __init__(self, required: dict[str, Any], reason: str | None = None) -> None:
-        """Create the error for a capability, which the default message names."""
-        super().__init__(reason or f"This requires a client with the capability {_join(required)!r}")
+        super().__init__(reason or f"This request requires a client with the capability {_join(required)!r}")
         self.required = required
 
 
@@ -99,14 +96,14 @@ class UrlNotVisitedError(Exception):
 
 
 class InvalidAnswer(ToolError):
-    """The client's answer is invalid."""
+    """The client's answer is invalid, or the client responded with an error."""
 
 
 class InputRequests:
-    """One request's questions, across all its rounds.
+    """One request's questions and answers, in all its rounds.
 
     Attributes:
-        revision: The revision of the request.
+        revision: The request's MCP revision.
     """
 
     revision: Revision
@@ -117,12 +114,12 @@ class InputRequests:
         state: Mapping[str, Any] | None = None,
         responses: Mapping[str, Any] | None = None,
     ) -> None:
-        """Restore the last round's state.
+        """Restore the state of the last round.
 
         Args:
-            request: The request; its time limits pause while it waits for an answer.
-            state: The decrypted `requestState` of the last round; `None` in the first round.
-            responses: The request's `inputResponses`; answers to questions that were not asked are ignored.
+            request: The request in progress; its time limit pauses while it waits for an answer.
+            state: The decrypted `requestState`; `None` in the first round.
+            responses: The request's `inputResponses`. Answers to questions that were not asked are ignored.
         """
         self._request = request
         self.revision = request.revision
@@ -135,35 +132,37 @@ class InputRequests:
         self._asked: dict[str, int] = {}
         self._pending: dict[str, dict[str, Any]] = {}
         self._missing: list[dict[str, Any]] = []
-        # An unsolicited answer to one of the server's own questions could confirm a call that no user has seen.
+        # An unsolicited answer to one of the server's own questions could confirm a call that the user has not seen.
         for key, response in (responses or {}).items():
             if key in asked if asked is not None else not key.startswith(OWN_PREFIX):
                 self._answers.setdefault(key, response)
 
     @property
     def pending(self) -> Mapping[str, dict[str, Any]]:
-        """The unanswered requests, by the names of their questions."""
+        """The unanswered questions of this round, as requests to the client, by name."""
         return self._pending
 
     @property
     def state(self) -> dict[str, dict[str, Any]]:
-        """The state for the next round: `answers`, results of `once` (`done`), and `tries`."""
+        """The state to restore in the next round: `answers`, results of `once` (`done`), and `tries`."""
         return {"answers": self._answers, "done": self._done, "tries": dict(self._tries)}
 
     def add_answer(self, key: str, answer: Mapping[str, Any]) -> None:
-        """Add an answer so that its question is not asked."""
+        """Store an answer that was already received, so that its question is not asked again."""
         self._answers.setdefault(key, answer)
 
     async def save(self) -> None:
-        """Store the results of `once` if rounds outlive the process; here, the state contains them."""
+        """Store the results of `once`, in subclasses whose rounds can outlive the process. Here, `state` contains
+        them.
+        """
 
     @property
     def in_handshake_era(self) -> bool:
-        """True in MCP 2025-11-25 and earlier, where questions are requests to the client."""
+        """True in MCP 2025-11-25 and earlier, where a question is a request to the client."""
         return not self.revision.has("stateless")
 
     def can(self, capability: str) -> bool:
-        """Return whether the client declared a capability that its revision supports, such as `elicitation.url`."""
+        """Return whether the client declared a capability, such as `elicitation.url`, that its revision supports."""
         feature = _SINCE.get(capability)
         if feature is not None and not self.revision.has(feature):
             return False
@@ -172,22 +171,23 @@ class InputRequests:
         own = capabilities.get(first)
         if own is None or not part:
             return own is not None and (first != "elicitation" or self.can("elicitation.form"))
-        # MCP 2025-11-25, client/elicitation, "Capabilities": an empty object declares form support.
+        # An empty object declares support for forms (MCP 2025-11-25, client/elicitation, "Capabilities").
         return part in own or (capability == "elicitation.form" and "url" not in own)
 
     async def ask(self, key: str, request: dict[str, Any], read: Callable[[Mapping[str, Any]], _T], needs: str) -> _T:
-        """Ask a question and return its answer.
+        """Ask the client a question and return the answer.
 
         Args:
-            key: The name of the question; a second question of that name is `NAME.2`.
-            request: The request to the client: its `method`, and optional `params`.
-            read: Converts the answer for the handler; raises `InvalidAnswer` for an invalid answer.
-            needs: The required capability of the client.
+            key: The question's name. The second question of the same name becomes `NAME.2`.
+            request: The request to the client: its `method`, and optionally its `params`.
+            read: Converts the answer to the returned value; raises `InvalidAnswer` if the answer is invalid.
+            needs: The capability that the client must have, such as `elicitation.url`.
 
         Raises:
             MissingCapability: The client lacks the capability.
             DepthError: The question is nested too deeply.
-            InvalidAnswer: All answers were invalid, or the client responded with an error (MCP 2025-11-25 and earlier).
+            InvalidAnswer: Every answer was invalid or, in MCP 2025-11-25 and earlier, the client responded with an
+                error.
         """
         if not self.can(needs):
             first, _, part = needs.partition(".")
@@ -204,7 +204,7 @@ class InputRequests:
             key = f"{key}.{self._asked[key]}"
         if self.in_handshake_era:
             return await self._ask_until_valid(request, read)
-        why = "it is missing"
+        why = "the answer is missing"
         if key in self._answers:
             try:
                 return read(self._answers[key])
@@ -213,17 +213,18 @@ class InputRequests:
                 why = clean(str(error))
                 request = _repeat_question(request, why)
         self._tries[key] = self._tries.get(key, 0) + 1
-        if self._tries[key] > _MAX_ATTEMPTS:  # otherwise one call could run its handler any number of times
-            raise InvalidAnswer(f"the client's answer to {request['method']} is invalid: {why}")
+        if self._tries[key] > _MAX_ATTEMPTS:  # a client could otherwise run the handler any number of times
+            raise InvalidAnswer(f"the client sent no valid answer to {request['method']}: {why}")
         self._pending[key] = request
         for _ in range(_ROUND_ITERATIONS):
             await asyncio.sleep(0)
         raise CallSuspension
 
     async def run_once(self, key: str, function: Callable[..., Any]) -> Any:
-        """Return the result of `function`, which is called until it returns, and never again in this request.
+        """Return the result of `function`, which is called again until it returns, and never after that in this
+        request.
 
-        If it requires a parameter, it is called with the effect's idempotency key.
+        If `function` requires a parameter, it receives the effect's idempotency key.
 
         Raises:
             TypeError: The result is not JSON.
@@ -232,11 +233,11 @@ class InputRequests:
             return self._done[key]
         if key not in self._running:
             self._running[key] = asyncio.ensure_future(self._run_once(key, function))
-        # A concurrent question may stop the handler; the function continues, and `settle` waits for it.
+        # A concurrent question can stop the handler. The function then continues, and `settle_effects` waits for it.
         return await asyncio.shield(self._running[key])
 
     def make_idempotency_key(self, key: str) -> str:
-        """Return 32 hexadecimal digits for an effect.
+        """Return 32 hexadecimal digits that identify an effect.
 
         They are the same only in the rounds of this request and in calls with the same `once` key.
         """
@@ -245,7 +246,7 @@ class InputRequests:
     def _get_seed(self) -> str:
         if self._request.once_key is not None:
             return self._request.once_key
-        # Stored with the results of `once`, which are part of the request's state.
+        # Stored with the results of `once`, so that later rounds use the same seed.
         seed: str = self._done.setdefault(f"{OWN_PREFIX}seed", secrets.token_hex(16))
         return seed
 
@@ -261,9 +262,9 @@ class InputRequests:
         return self._done[key]
 
     async def name_url_question(self, elicitation: str | None = None) -> str | None:
-        """Return the ID of a URL elicitation for its completion notification; `None` in MCP 2026-07-28 and later.
+        """Return a URL elicitation's ID, for its completion notification; `None` in MCP 2026-07-28 and later.
 
-        Raises ValueError if the ID exists.
+        `elicitation` is the ID to use; by default a new one. Raises ValueError if the ID is already in use.
         """
         if not self.in_handshake_era:
             return None
@@ -272,11 +273,11 @@ class InputRequests:
         return known
 
     async def complete(self, elicitation: str) -> bool:
-        """Notify the client that a URL elicitation is complete; return whether a client was notified."""
+        """Notify the client that a URL elicitation is complete, and return whether a client was notified."""
         return await self._request.channel.complete_elicitation(elicitation)
 
     async def require_url(self, needed: UrlRequired) -> None:
-        """Refuse the request until the user has visited a URL; in MCP 2026-07-28 and later, ask a question instead."""
+        """Require a visit to a URL: fail the request or, in MCP 2026-07-28 and later, ask the user to visit the URL."""
         if not self.can("elicitation.url"):
             raise MissingCapability({"elicitation": {"url": {}}})
         if self.in_handshake_era:
@@ -285,19 +286,19 @@ class InputRequests:
             raise ProtocolError(URL_ELICITATION_REQUIRED, "The user must visit a URL first", data)
         answer = self._answers.pop(needed.name, None)
         if answer is not None and read_elicit_result(answer).action != "accept":
-            raise UrlNotVisitedError("The user did not open the URL that this request needs.")
+            raise UrlNotVisitedError("The user did not open the URL that this request requires.")
         self._tries[needed.name] = self._tries.get(needed.name, 0) + 1
         if self._tries[needed.name] > _MAX_ATTEMPTS:
-            raise UrlNotVisitedError("The user did not return from the URL that this request needs.")
+            raise UrlNotVisitedError("The user did not complete the visit to the URL that this request requires.")
         params = make_url_params(needed.url, needed.message, await self.name_url_question(needed.elicitation))
         self._pending[needed.name] = {"method": ELICIT, "params": params}
 
     async def settle_effects(self) -> None:
-        """Wait for running `once` functions, so that they are not called again."""
+        """Wait for `once` functions that still run, so that later rounds do not call them again."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     def describe(self) -> dict[str, Any]:
-        """Return the `input_required` result with the unanswered questions."""
+        """Return the `input_required` result that asks the unanswered questions."""
         state = {"mark": make_nonce(), **self.state, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
@@ -313,11 +314,11 @@ class InputRequests:
                     answer = await self._request.channel.request(method, asked.get("params"))
                 return read(answer)
             except ProtocolError as error:
-                raise InvalidAnswer(f"the client did not answer {method}: {clean(error.message)}") from error
+                raise InvalidAnswer(f"the client refused {method}: {clean(error.message)}") from error
             except InvalidAnswer as error:
                 why = clean(str(error))
                 if number == _MAX_ATTEMPTS:
-                    raise InvalidAnswer(f"the client's answer to {method} is invalid: {why}") from error
+                    raise InvalidAnswer(f"the client sent no valid answer to {method}: {why}") from error
                 asked = _repeat_question(request, why)
         raise AssertionError
 
@@ -332,7 +333,7 @@ def _requires_parameter(function: Callable[..., Any]) -> bool:
 
 
 def _repeat_question(request: dict[str, Any], why: str) -> dict[str, Any]:
-    """Return a question with the last answer's error, in its message to the user or in `_meta`."""
+    """Return a question with the error in its last answer, in the message to the user or in `_meta`."""
     params: dict[str, Any] = request.get("params") or {}
     if request["method"] == ELICIT:
         more: dict[str, Any] = {"message": f"{params['message']}\n\nThe last answer is invalid: {why}"}
@@ -342,12 +343,12 @@ def _repeat_question(request: dict[str, Any], why: str) -> dict[str, Any]:
 
 
 def reject_answer(error: ValidationError) -> InvalidAnswer:
-    """Return the error for an answer that does not match its model."""
+    """Return the error for an answer that does not match its pydantic model."""
     return InvalidAnswer(describe_problems(error))
 
 
 def read_elicit_result(answer: object) -> ElicitResult:
-    """Parse the answer to an elicitation. Raises InvalidAnswer."""
+    """Parse the client's answer to an elicitation. Raises InvalidAnswer."""
     try:
         return ElicitResult.from_json(answer)
     except ValueError as error:
@@ -355,26 +356,28 @@ def read_elicit_result(answer: object) -> ElicitResult:
 
 
 def is_suspended(error: BaseException) -> bool:
-    """Return whether an exception, or each exception in a group, is a CallSuspension."""
+    """Return whether an exception is a CallSuspension, or a group that contains only CallSuspensions."""
     if is_group(error):
         return all(is_suspended(each) for each in error.exceptions)
     return isinstance(error, CallSuspension)
 
 
 def find_inner(error: BaseException, kind: type[_Error]) -> _Error | None:
-    """Return the first exception of a type; exception groups are searched recursively."""
+    """Return the first exception of type `kind` in an exception or, recursively, in a group; `None` if there is
+    none.
+    """
     return next(iter(find_all_inner(error, kind)), None)
 
 
 def find_all_inner(error: BaseException, kind: type[_Error]) -> list[_Error]:
-    """Return all exceptions of a type; exception groups are searched recursively."""
+    """Return all exceptions of type `kind` in an exception or, recursively, in a group."""
     if is_group(error):
         return [match for each in error.exceptions for match in find_all_inner(each, kind)]
     return [error] if isinstance(error, kind) else []
 
 
 def make_url_params(url: str, message: str, elicitation: str | None) -> dict[str, Any]:
-    """Return the parameters for a URL elicitation. Raises ValueError unless the URL is http or https."""
+    """Return the parameters of a URL elicitation. Raises ValueError unless the URL is http or https."""
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"{url!r} is not an http or https URL")
     params = {"mode": "url", "message": clean(message), "url": url}
@@ -382,7 +385,7 @@ def make_url_params(url: str, message: str, elicitation: str | None) -> dict[str
 
 
 def require_url(name: str, url: str, message: str, elicitation: str | None) -> UrlRequired:
-    """Return the error that requires the user to visit a URL.
+    """Return the exception that asks the user to visit a URL. `elicitation` is its ID; by default a new one.
 
     Raises:
         ValueError: The URL is not http or https.
@@ -393,7 +396,7 @@ def require_url(name: str, url: str, message: str, elicitation: str | None) -> U
 
 
 def is_request_outcome(error: BaseException) -> bool:
-    """Return whether a handler raised an `MCPError`, which is its response, or stopped to wait for the client.
+    """Return whether a handler's exception is a response (`MCPError`) or a wait for the client, not a failure.
 
     Raises:
         MissingCapability: The handler asked questions that the client does not support.
@@ -405,7 +408,7 @@ def is_request_outcome(error: BaseException) -> bool:
 
 
 def find_mcp_error(error: BaseException) -> Any:
-    """Return the `MCPError` that a handler raised, from the SDK or this library; `None` for other exceptions."""
+    """Return the `MCPError` in a handler's exception, from the SDK or this library; `None` if there is none."""
     for name in ("stubwright_runtime.client.rpc.mcp_error", "mcp.shared.exceptions"):
         kind = getattr(find_loaded(name), "MCPError", None)  # version 1 of the SDK has another class
         found = None if kind is None else find_inner(error, kind)
@@ -415,7 +418,7 @@ def find_mcp_error(error: BaseException) -> Any:
 
 
 def _merge(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merge capabilities into one value: `{"elicitation": {"url": {}}, "sampling": {}}`."""
+    """Merge capabilities into one object, such as `{"elicitation": {"url": {}}, "sampling": {}}`."""
     merged: dict[str, Any] = {}
     for each in required:
         for name, parts in each.items():
@@ -424,7 +427,7 @@ def _merge(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def find_rounds(request: Request) -> InputRequests:
-    """Return a request's questions, created on first use."""
+    """Return a request's questions and answers, created on first use."""
     if request.rounds is None:
         request.rounds = InputRequests(request)
     rounds: InputRequests = request.rounds
@@ -432,7 +435,7 @@ def find_rounds(request: Request) -> InputRequests:
 
 
 async def settle(request: Request, answer: Callable[[Request], Awaitable[_T]]) -> _T | None:
-    """Return a request's result; `None` if it waits for the client."""
+    """Return a request's result; `None` if the request waits for the client's answers."""
     try:
         result = await answer(request)
     except BaseException as error:
@@ -446,7 +449,7 @@ async def settle(request: Request, answer: Callable[[Request], Awaitable[_T]]) -
 
 
 async def _is_waiting(request: Request, error: BaseException) -> bool:
-    """Return whether a handler that raised waits for the client."""
+    """Return whether a handler's exception means that the request waits for the client."""
     if (needed := find_inner(error, UrlRequired)) is None:
         return is_suspended(error)
     await find_rounds(request).require_url(needed)
@@ -463,19 +466,19 @@ def is_control_flow(error: BaseException) -> bool:
 
 
 class InputRequestRunner:
-    """Continues requests whose handlers asked the client, and describes their questions.
+    """Runs requests that ask the client questions, in every round.
 
     Attributes:
-        urls: The pending URL elicitations.
+        urls: The URL elicitations that the user has not completed.
     """
 
     def __init__(self, patience: float, store: Store, states: RequestStates) -> None:
         """Create a server's runner.
 
         Args:
-            patience: The lifetime of a `requestState` in seconds.
-            store: The store for used `requestState` values.
-            states: The cipher for `requestState`.
+            patience: How long a `requestState` is valid, in seconds.
+            store: Stores which `requestState` values were used, so that each works once.
+            states: Encrypts and decrypts `requestState`.
         """
         self.urls = UrlQuestions()
         self._patience = patience
@@ -483,10 +486,10 @@ class InputRequestRunner:
         self._states = states
 
     async def restore(self, request: Request) -> None:
-        """Restore the earlier rounds of a request that answers questions.
+        """Restore the state of a request's earlier rounds.
 
         Raises:
-            ProtocolError: The `requestState` is invalid or was used before.
+            ProtocolError: The `requestState` is invalid or was already used.
             StateLost: The store is unavailable.
         """
         params = request.params
@@ -495,16 +498,18 @@ class InputRequestRunner:
             request.rounds = InputRequests(request, state, params.get("inputResponses"))
 
     async def finish(self, request: Request, result: Result) -> Result:
-        """Return a result with an encrypted `requestState` if it has one, or the unanswered questions instead."""
+        """Return the unanswered questions if the request has any, otherwise `result` with its `requestState`
+        encrypted.
+        """
         if request.rounds is not None and request.rounds.pending:
             return await self._ask(request)
         return result if result is None else await self._seal_state(result, request)
 
     async def handle_error(self, request: Request, error: BaseException) -> Result:
-        """Return the questions of a request that raised to wait for the client, or its refusal; otherwise `None`.
+        """Return the result if a handler's exception asks questions or refuses the request, otherwise `None`.
 
         Raises:
-            ProtocolError: The handler raised an `MCPError`, or the client does not support a question.
+            ProtocolError: The handler raised an `MCPError`, or the client cannot answer a question.
             StateLost: The store is unavailable.
         """
         try:
@@ -525,27 +530,27 @@ class InputRequestRunner:
         return await self._seal_state(rounds.describe(), request)
 
     async def _seal_state(self, result: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
-        """Return a result with an encrypted `requestState`, which a replayed answer can have as well."""
+        """Return a result with its `requestState` encrypted, if it has one. A replayed answer can also have one."""
         state = result.get("requestState")
         return result if state is None else {**result, "requestState": await self._states.seal(state, request)}
 
     async def _open_state(self, token: object, request: Request) -> dict[str, Any] | None:
-        """Return the content of a `requestState`; refuse a second use."""
+        """Return the decrypted content of a `requestState`. Raise ProtocolError if it was already used."""
         if token is None:
             return None
         decoded: dict[str, Any] = json.loads(await self._states.open(token, request))
         try:
             is_first = await self._store.use_nonce(decoded["mark"], self._patience, payer=request.principal.key)
         except StateLost as error:
-            raise StateLost("the answer cannot be processed") from error
+            raise StateLost("cannot check whether the requestState was used") from error
         if is_first:
             return decoded
-        log().warning("requestState rejected on %s: it was sent before", request.method)
+        log().warning("rejected a requestState for %s: it was already used", request.method)
         raise refuse_state()
 
 
 def _refuse_question(request: Request, error: UrlNotVisitedError | MissingCapability) -> Result:
-    """Return the result for a request that could not ask the client. Raises ProtocolError."""
+    """Return the result of a tool call that could not ask the client. Raise ProtocolError for other requests."""
     is_call, is_stateless = request.method == "tools/call", request.revision.has("stateless")
     if isinstance(error, UrlNotVisitedError):
         record_status("denied", "not_visited")

@@ -1,6 +1,7 @@
-"""Stores results that are too large for a response, for clients to read as resources.
+"""Stores results that are too large for a response, so that clients can read them as resources.
 
-Their number, size and lifetime are limited, per caller and in total. Results are lost when the process exits.
+The number, total size and lifetime of stored results are limited, in total and per caller. They are lost when the
+process exits.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 SECONDS: Final = 600.0
 
 _SHARE: Final = 4
-"""The limits for one principal are the total limits divided by this number."""
+"""The limits per principal are the total limits divided by this number."""
 
 _PREFIX: Final = f"{SCHEME}://result/"
 
@@ -27,7 +28,7 @@ Principal = tuple[str, str | None, str | None] | None
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A stored result."""
+    """A stored result; `until` is the expiry on the monotonic clock."""
 
     principal: Principal
     until: float
@@ -36,23 +37,23 @@ class Entry:
 
 
 class Store:
-    """The stored results of one process."""
+    """The large results that one process stores."""
 
     def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES, seconds: float = SECONDS) -> None:
-        """Create an empty store with total limits and a lifetime for results in seconds."""
+        """Create an empty store with a maximum number and size of results, and their lifetime in seconds."""
         self._most, self._most_bytes, self._seconds = most, most_bytes, seconds
         self._entries: dict[str, Entry] = {}
 
     @property
     def largest(self) -> int:
-        """The maximum size of a stored result, in bytes."""
+        """The maximum size of one result, in bytes."""
         return self._most_bytes // _SHARE
 
     def keep(self, data: bytes, mime_type: str) -> str | None:
-        """Store a result for the current caller and return its URI; `None` if it is too large.
+        """Store a result for the current caller and return its URI; `None` if the result is too large.
 
-        At a caller's limit, the caller's oldest results are dropped; at the total limit, the oldest results of the
-        caller with the most bytes.
+        At the caller's limit, the caller's oldest results are dropped. At the total limit, the oldest results of the
+        caller that uses the most bytes are dropped.
         """
         caller = identify_principal()
         if len(data) > self.largest:
@@ -71,7 +72,7 @@ class Store:
         return uri
 
     def read(self, uri: str) -> Entry | None:
-        """Return the entry at a URI if it belongs to the current caller, else `None`."""
+        """Return the result at a URI if it belongs to the current caller, otherwise `None`."""
         if not uri.startswith(_PREFIX):
             return None
         self._drop_expired()
@@ -85,7 +86,7 @@ class Store:
         return sum(len(self._entries[uri].data) for uri in uris)
 
     def _exceeds(self, uris: list[str], more: int, share: int) -> bool:
-        """Return whether these results and `more` bytes exceed a share of the limits."""
+        """Return whether `more` bytes, added to the results at `uris`, exceed the limits divided by `share`."""
         if not uris:
             return False
         return len(uris) >= self._most // share or self._size(uris) + more > self._most_bytes // share
@@ -96,10 +97,10 @@ class Store:
 
 
 def identify_principal() -> Principal:
-    """Return the client, issuer and subject from the caller's access token; `None` if authentication is not used."""
+    """Return the client, issuer and subject of the caller's access token; `None` without a token."""
     token = find_access_token()
     return None if token is None else (token.client_id, make_from_token(token).issuer, token.subject)
 
 
 STORE: Final = Store()
-"""This process's store, which its servers can share, because URIs cannot be guessed."""
+"""This process's store. Several servers can share it, because its URIs cannot be guessed."""

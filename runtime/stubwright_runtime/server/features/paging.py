@@ -1,7 +1,7 @@
-"""Pagination of tool results (`paginate`): the position of the next page is a sealed cursor.
+"""Pagination of tool results (`paginate`): cursors contain the next page's position, encrypted.
 
-A cursor is valid only for the same tool, caller and other arguments, so handlers receive only positions that they
-returned.
+A cursor is valid only for the same tool, caller and remaining arguments, so handlers receive only positions that they
+returned themselves.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ if TYPE_CHECKING:
     from .context import Context
 
 HOLDS: Final = 24 * 3600.0
-"""The lifetime of a cursor in seconds; long, because a model may continue hours later, and cursors use no memory."""
+"""The lifetime of a cursor in seconds. It is long, because a model may continue hours later and a cursor uses no
+memory.
+"""
 
 _LONGEST: Final = 2048
-"""The maximum size of a position in bytes, so that its cursor fits the `inputSchema`."""
+"""The maximum size of a position in bytes, so that the cursor fits the `inputSchema`'s `maxLength`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """The requested page.
+    """The page that a call requests.
 
     Attributes:
-        position: The handler's `nextCursor` of the previous page; `None` for the first page.
-        size: The page size in the manifest.
+        position: The `nextCursor` that the handler returned with the previous page; `None` for the first page.
+        size: The manifest's page size.
     """
 
     position: str | None
@@ -49,14 +51,14 @@ class PageRequest:
 
     @classmethod
     def from_context(cls, context: Context, /) -> PageRequest:
-        """Return the requested page."""
+        """Return the page that the context's call requests."""
         paging: PageCall = context._request.page
         return paging.request
 
 
 @dataclass(frozen=True, slots=True)
 class PageCall:
-    """One call of a paginated tool: the arguments without the cursor, and the requested page."""
+    """A call of a paginated tool: the requested page, and the arguments without the cursor."""
 
     arguments: dict[str, Any]
     request: PageRequest
@@ -64,10 +66,10 @@ class PageCall:
     _sealing: StateSealer
 
     def seal(self, data: Any) -> Any:
-        """Return a result with its next position sealed as a cursor if it is a string.
+        """Return a handler's result with the next page's position, if any, encrypted as a cursor.
 
         Raises:
-            ValueError: The position is too long, or equals this page's position, which would repeat forever.
+            ValueError: The position is too long, or is the position of this page, which would repeat forever.
         """
         position = data.get(NEXT_CURSOR) if is_object(data) else None
         if not isinstance(position, str):
@@ -80,13 +82,13 @@ class PageCall:
 
 
 class Cursors:
-    """One server's cursors; all processes with the same store share the keys."""
+    """One server's cursors. All processes that use the same store share the keys."""
 
     def __init__(self, server: ServerContext) -> None:
         self._sealing = StoreSealing(server.store, server.package.manifest["server"]["name"], HOLDS, "cursor")
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Decode the cursor in each call to a tool and refuse invalid ones."""
+        """Wrap a tool's calls to decrypt the cursor and to refuse invalid cursors."""
         if not tool.is_paginated:
             return call_next
         size: int = tool.extension["paginate"]["size"]
@@ -101,16 +103,16 @@ class Cursors:
         return call
 
     async def _open(self, tool: Tool, size: int, values: Mapping[str, Any], principal: Principal) -> PageCall | Outcome:
-        """Return the requested page, or the refusal for an invalid cursor.
+        """Return the requested page, or the outcome if the cursor is invalid.
 
         Raises:
-            StateLost: The store with the keys is unavailable.
+            StateLost: The store, which contains the keys, is unavailable.
         """
         from ...state.sealing import Call, InvalidStateError
 
         sealing = await self._sealing.renew()
         if sealing is None:
-            raise StateLost("cannot seal the cursor")
+            raise StateLost("cannot encrypt the cursor")
         arguments = {name: value for name, value in values.items() if name != CURSOR}
         caller = json.dumps([principal.key, principal.client])
         call = Call("tools/call", {"name": tool.name, "arguments": arguments}, caller)
@@ -119,7 +121,7 @@ class Cursors:
             try:
                 position = sealing.open(values[CURSOR], call, time.time())
             except InvalidStateError as error:
-                log().warning("cursor rejected by %s: %s", tool.name, error)
+                log().warning("rejected a cursor for %s: %s", tool.name, error)
                 return refuse(
                     f"The cursor is not valid for this call to {tool.name}: it has expired, was changed, or is "
                     "for other arguments. Start again without `cursor`.",

@@ -1,4 +1,4 @@
-"""Encrypts `requestState`, which clients store between the rounds of a call (MCP 2026-07-28).
+"""Encrypts `requestState`, which clients store between the rounds of a request (MCP 2026-07-28).
 
 The cipher is imported on first use.
 """
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 
 class RequestStates:
-    """Encrypts and decrypts one server's `requestState`."""
+    """Encrypts and decrypts one server's `requestState` values."""
 
     def __init__(self, store: Store, server: str, seconds: float) -> None:
-        """Create the cipher.
+        """Create the cipher of a server.
 
         Args:
-            store: The store with the keys.
-            server: The name of the server.
-            seconds: The lifetime of a state in seconds.
+            store: The store of the keys.
+            server: The server's name, which encrypted values are bound to.
+            seconds: How long an encrypted state is valid, in seconds.
         """
         self._sealing = StoreSealing(store, server, seconds, "request-state")
 
     async def open(self, token: object, request: Request) -> str:
-        """Decrypt the state in a request.
+        """Return the decrypted `requestState` of a request.
 
         Raises:
-            ProtocolError: The state was not issued to this caller for this call or has expired.
+            ProtocolError: The state has expired, or was not issued to this caller for the same request.
             StateLost: The keys are unavailable.
         """
         sealing = await self._sealing.renew()
@@ -48,11 +48,13 @@ class RequestStates:
         try:
             return sealing.open(token, self._call(request), time.time())
         except InvalidStateError as error:
-            log().warning("requestState rejected on %s: %s", request.method, error)
+            log().warning("rejected a requestState for %s: %s", request.method, error)
             raise refuse_state() from None
 
     async def seal(self, state: str, request: Request) -> str:
-        """Encrypt a state. Raises StateLost if the keys are unavailable."""
+        """Return a state, encrypted for the request's caller and parameters. Raises StateLost if the keys are
+        unavailable.
+        """
         sealing = self._sealing.known or await self._sealing.renew()
         if sealing is None:
             raise StateLost("cannot encrypt the requestState", is_unknown=True)  # the handler has already run

@@ -1,4 +1,4 @@
-"""Sampling and roots (MCP 2025-11-25, client/sampling, client/roots)."""
+"""Requests for model output and roots (MCP 2025-11-25, client/sampling, client/roots)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def make_request(
 async def sample(
     input_requests: InputRequests, key: str, request: CreateMessageRequest
 ) -> CreateMessageResult | CreateMessageResultWithTools:
-    """Return a message from the client's model. Raises MissingCapability."""
+    """Return a message that the client's model generated. Raises MissingCapability."""
     asked = request.model_dump(by_alias=True, mode="json", exclude_none=True)
     if request.params.tools is None:
         return await input_requests.ask(key, asked, partial(_parse_answer, CreateMessageResult), "sampling")
@@ -78,7 +78,6 @@ async def roots(input_requests: InputRequests, key: str) -> list[Root]:
 
 
 def _parse_answer(kind: type[_Result], answer: Mapping[str, Any]) -> _Result:
-    """Parse an answer as a result type. Raises InvalidAnswer."""
     try:
         return kind.model_validate(answer, by_name=False)
     except ValidationError as error:

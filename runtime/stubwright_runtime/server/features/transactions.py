@@ -1,4 +1,4 @@
-"""Records effects in the database transaction that performs them.
+"""Records an effect's key in the same database transaction as the effect.
 
 The application creates the table: `CREATE TABLE stubwright_once (key TEXT PRIMARY KEY)`.
 """
@@ -10,31 +10,32 @@ from typing import Any, Final
 
 _INSERT: Final = "INSERT INTO stubwright_once (key) VALUES (?) ON CONFLICT DO NOTHING"
 _MARKS: Final = {"sqlite3": "?", "aiosqlite": "?", "psycopg": "%s", "asyncpg": "$1"}
-"""The parameter placeholders, by driver."""
+"""Parameter placeholders by driver."""
 
 _IDLE: Final = 0
-"""The status of a PostgreSQL connection outside transactions (libpq, `PQTRANS_IDLE`)."""
+"""The status of a PostgreSQL connection without an open transaction (libpq, `PQTRANS_IDLE`)."""
 
 
 async def record_effect(connection: Any, key: str) -> bool:
-    """Record a key in a connection's open transaction; return whether the key is new.
+    """Insert a key in a connection's open transaction, and return whether the key is new.
 
-    The database waits for concurrent transactions with the same key.
+    If a concurrent transaction inserted the same key, the database waits until it finishes.
 
     Raises:
-        TypeError: The connection's driver is not supported.
-        RuntimeError: The connection would commit the key before the effect.
+        TypeError: `connection` is not from a supported driver.
+        RuntimeError: No transaction is open, so the connection would commit the key before the effect.
     """
     modules = (each.__module__.partition(".")[0] for each in type(connection).__mro__)
     driver = next((module for module in modules if module in _MARKS), None)
     if driver is None:
         name = f"{type(connection).__module__}.{type(connection).__qualname__}"
-        raise TypeError(f"the connection must be from {', '.join(_MARKS)}, not {name}; use `ctx.idempotency_key`")
+        drivers = ", ".join(_MARKS)
+        raise TypeError(f"the connection must be from {drivers}, not {name}; otherwise, use `ctx.idempotency_key`")
     if _is_autocommitting(connection, driver):
         begin = 'execute("BEGIN")' if "sqlite" in driver else "transaction()"
         raise RuntimeError(
-            "`ctx.once_in` needs an open transaction, but this connection commits each statement, so an interrupted "
-            f"run would lose the effect; begin with `connection.{begin}`"
+            "`ctx.once_in` requires an open transaction, but this connection commits each statement, so an interrupted "
+            f"run would lose the effect; open one with `connection.{begin}`"
         )
     insert = _INSERT.replace("?", _MARKS[driver])
     if driver == "asyncpg":
@@ -46,12 +47,12 @@ async def record_effect(connection: Any, key: str) -> bool:
 
 
 def _is_autocommitting(connection: Any, driver: str) -> bool:
-    """Return whether the connection commits each statement."""
+    """Return whether no transaction is open and the connection commits each statement."""
     if driver == "asyncpg":
         return not connection.is_in_transaction()
     if driver == "psycopg":
         return bool(connection.autocommit and connection.info.transaction_status == _IDLE)
-    # From Python 3.12, `isolation_level` is ignored if `autocommit` is a boolean.
+    # Since Python 3.12, a boolean `autocommit` overrides `isolation_level`.
     autocommit = getattr(connection, "autocommit", None)
     is_manual = autocommit if isinstance(autocommit, bool) else connection.isolation_level is None
     return is_manual and not connection.in_transaction

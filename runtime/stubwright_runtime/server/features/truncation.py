@@ -1,6 +1,6 @@
-"""Formats JSON values for a user's decision and lists omissions.
+"""Formats JSON values for a user's decision, and lists what was omitted.
 
-Long values show both ends, so that a harmless start cannot hide the rest.
+A shortened value shows both ends, so that a harmless start cannot hide the rest.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Final
 from ...values.json import Json
 
 _MAX_CHARACTERS: Final = 2000
-"""The maximum length of the text in characters; the smallest measure may exceed it."""
+"""The maximum length of the whole text in characters. The last measure can exceed it."""
 
 _PLACES: Final = 8
-"""The maximum number of omissions listed."""
+"""The maximum number of omissions to list."""
 
 _STEP: Final = 40
-"""The maximum length of a step in a JSON Pointer, in characters."""
+"""The maximum length of a JSON Pointer's step in an omission, in characters."""
 
 _BLANK: Final = "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
-"""Invisible characters for which `str.isprintable` is true: fillers and variation selectors."""
+"""Characters that are invisible although `str.isprintable` is true: fillers and variation selectors."""
 
 _SUSPECT: Final = re.compile(f"[{_BLANK}]|  ")
 _SPACES: Final = re.compile("  +")
@@ -32,7 +32,7 @@ _BLANKS: Final = re.compile(f"[{_BLANK}]")
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """The maximum string length, number of entries in a list or object, and nesting depth."""
+    """The limits for one attempt: characters per string, entries per list or object, and nesting levels."""
 
     characters: int
     entries: int
@@ -50,36 +50,36 @@ _MEASURES: Final = (
 
 
 class _TooLongError(Exception):
-    """The text is too long for the current measure."""
+    """The text exceeds the total length with the current measure."""
 
 
 class Truncation:
-    """Formats values within one measure and lists omissions."""
+    """Formats values within one measure, and lists what was omitted."""
 
     def __init__(self, measure: _Measure, longest: int | None) -> None:
-        """Create a formatter; `longest` is the maximum total length in characters, if any."""
+        """Create a formatter; `longest` is the maximum total length in characters, or `None`."""
         self._measure = measure
         self._longest = longest
         self._length = 0
         self._omissions: list[str] = []
 
     def format_json(self, value: Json, *place: str) -> str:
-        """Return a value as JSON; `place` is its path."""
+        """Return a value as JSON, shortened; `place` is the value's path, for the list of omissions."""
         return self._json(value, place, 0)
 
     def format_words(self, value: Json, *place: str) -> str:
-        """Return a value for a sentence: a string without quotes, any other value as JSON."""
+        """Return a value for use in a sentence: a string without quotes, any other value as JSON."""
         if not isinstance(value, str):
             return self.format_json(value, *place)
         return self._cut(value, _escape_text, "characters", place)
 
     def describe_omissions(self) -> str:
-        """Return a line that lists the omissions; empty if nothing was omitted."""
+        """Return a line that lists the omissions; an empty string if nothing was omitted."""
         if not self._omissions:
             return ""
         named = self._omissions[:_PLACES]
         more = len(self._omissions) - len(named)
-        others = f"; and more at {more:,} other place{'' if more == 1 else 's'}" if more else ""
+        others = f", and {more:,} more omission{'' if more == 1 else 's'}" if more else ""
         return f"\nNot shown: {'; '.join(named)}{others}."
 
     def _json(self, value: Json, place: tuple[str, ...], level: int) -> str:
@@ -104,7 +104,7 @@ class Truncation:
     def _entries(
         self, size: int, noun: str, braces: str, each: Callable[[int], str], place: tuple[str, ...], level: int
     ) -> str:
-        """Return the entries in an object or list; if there are too many, those at both ends."""
+        """Format the entries of an object or list, or the first and last entries if there are too many."""
         most = self._measure.entries if level < self._measure.levels else 0
         nouns = noun if size == 1 else f"{noun}s"
         self._count(len(braces) + 2 * min(size, most))
@@ -119,7 +119,7 @@ class Truncation:
         return f"{braces[0]}{', '.join(shown)}{braces[1]}"
 
     def _cut(self, text: str, write: Callable[[str], str], unit: str, place: tuple[str, ...]) -> str:
-        """Return a string; if it is too long, both its ends."""
+        """Format a string, or both its ends if it is too long."""
         most = self._measure.characters
         if len(text) <= most:
             shown = write(text)
@@ -144,10 +144,10 @@ class Truncation:
 
 
 def truncate(write: Callable[[Truncation], str]) -> str:
-    """Return the output of `write` for the largest measure that fits, with the omissions.
+    """Return the output of `write` for the largest measure whose text fits, and a list of omissions.
 
     Args:
-        write: Formats values with a `Truncation`; called for each measure.
+        write: Formats values with the `Truncation`; called again with a smaller measure until the text fits.
     """
     for measure in _MEASURES[:-1]:
         truncation = Truncation(measure, _MAX_CHARACTERS)
@@ -169,7 +169,7 @@ def _escape_text(text: str) -> str:
 
 
 def _show_invisible(text: str) -> str:
-    """Escape invisible characters and replace runs of spaces with their length."""
+    """Escape invisible characters, and replace runs of spaces by the number of spaces."""
     if text.isprintable() and _SUSPECT.search(text) is None:
         return text
     if not text.isprintable():
@@ -183,6 +183,6 @@ def _escape(character: str) -> str:
 
 
 def _pointer(place: tuple[str, ...]) -> str:
-    """Return a JSON Pointer (RFC 6901) with truncated steps."""
+    """Return a path as a JSON Pointer (RFC 6901) with shortened steps."""
     steps = (_escape_text(step[:_STEP]) + ("…" if len(step) > _STEP else "") for step in place)
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)

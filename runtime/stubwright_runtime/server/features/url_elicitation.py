@@ -1,6 +1,6 @@
-"""Pending URL elicitations; notifies their clients of completion (MCP 2025-11-25, client/elicitation).
+"""Tracks URL elicitations and notifies clients when one completes (MCP 2025-11-25, client/elicitation).
 
-In MCP 2026-07-28 and later, clients retry without a notification.
+In MCP 2026-07-28 and later, clients repeat the request without a notification.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Final, Protocol
 from ..protocol.sender import DisconnectedError
 
 _MAX_PENDING: Final = 1000
-"""The maximum number of pending elicitations; the oldest are dropped without a notification."""
+"""The maximum number of incomplete elicitations. The oldest are dropped; their clients are not notified."""
 
 
 class UrlRequired(Exception):
-    """The user must visit a URL before the request can continue; created by `ctx.url_required`.
+    """The user must visit a URL before the request can continue. Created by `ctx.url_required`.
 
     Attributes:
         name: The question's name in the manifest.
-        url: The URL.
+        url: The http or https URL.
         message: The message to the user.
-        elicitation: The elicitation ID, for the completion notification.
+        elicitation: The elicitation ID, which the completion notification contains.
     """
 
     def __init__(self, name: str, url: str, message: str, elicitation: str) -> None:
@@ -32,32 +32,32 @@ class UrlRequired(Exception):
 
 
 class UrlClient(Protocol):
-    """A client that was asked to open a URL."""
+    """A connected client that was asked to open a URL."""
 
     async def send_elicit_complete(self, elicitation_id: str, related_request_id: str | int | None, /) -> None:
-        """Notify the client of completion on a request's stream or on its connection."""
+        """Notify the client that an elicitation completed, on a request's stream or on the connection's own."""
 
 
 class UrlQuestions:
-    """One server's pending URL elicitations, with their clients."""
+    """One server's incomplete URL elicitations and their clients."""
 
     def __init__(self) -> None:
         self._asked: dict[str, UrlClient] = {}
 
     def add(self, elicitation: str, client: UrlClient) -> None:
-        """Add an elicitation. Raises ValueError if the ID exists."""
+        """Record that a client was asked to open a URL. Raises ValueError if the ID is already in use."""
         if elicitation in self._asked:
-            raise ValueError(f"a question with the ID {elicitation!r} already exists; use a new ID for each question")
+            raise ValueError(f"the elicitation ID {elicitation!r} is already in use; use a new ID for each elicitation")
         self._asked[elicitation] = client
         if len(self._asked) > _MAX_PENDING:
             del self._asked[next(iter(self._asked))]
 
     async def complete(self, elicitation: str, request: str | int | None = None) -> bool:
-        """Notify the client of completion; return whether a client was notified.
+        """Notify the client that an elicitation completed, and return whether a client was notified.
 
         Args:
             elicitation: The elicitation ID.
-            request: The request whose stream to use; `None` if it may have finished.
+            request: The ID of the request whose stream to use; `None` if the request may have ended.
         """
         # Removed before the await, so that only one of two simultaneous calls notifies the client.
         client = self._asked.pop(elicitation, None)

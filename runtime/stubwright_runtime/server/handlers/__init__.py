@@ -1,1 +1,1 @@
-"""Handlers: their lifespan, arguments and return values."""
+"""What handler code uses and implements: content blocks, messages, return types and the lifespan."""

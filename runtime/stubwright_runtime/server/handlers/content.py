@@ -1,4 +1,4 @@
-"""Content blocks, for handlers. Invalid values raise a `ValueError` in the handler."""
+"""Functions that create content blocks, for handlers. Invalid values raise ValueError in the handler, not later."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ...values.sanitizing import check_base64, check_mime_type, check_uri
 Role: TypeAlias = Literal["user", "assistant"]
 
 Content: TypeAlias = str | ContentBlock | Sequence[str | ContentBlock]
-"""The result of a tool without an `outputSchema`: text, a block, or a sequence of these."""
+"""What a tool without an `outputSchema` returns: a string, a block, or a sequence of strings and blocks."""
 
 ResourceContents: TypeAlias = (
     str
@@ -38,8 +38,9 @@ ResourceContents: TypeAlias = (
     | Sequence[str | bytes | EmbeddedResource | TextResourceContents | BlobResourceContents]
     | None
 )
-"""The contents of a resource: text, bytes, contents with a URI and MIME type, or a sequence of these; `None` if the
-resource does not exist."""
+"""A resource's contents: a string, bytes, contents with a URI and MIME type, or a sequence of these; `None` if the
+resource does not exist.
+"""
 
 
 def text(
@@ -53,10 +54,10 @@ def text(
     """Return a text block.
 
     Args:
-        text: The text.
-        audience: The audience: `"user"`, `"assistant"`, or both.
-        priority: The importance, from 0 (optional) to 1 (required).
-        last_modified: The time of the last change: a `datetime` with a time zone, or an ISO 8601 string.
+        text: The block's text.
+        audience: Who the content is for: `"user"`, `"assistant"`, or both.
+        priority: The importance of the content, from 0 (optional) to 1 (required).
+        last_modified: When the content last changed: a `datetime` with a time zone, or an ISO 8601 string.
         meta: The block's `_meta`.
 
     Raises:
@@ -77,15 +78,15 @@ def image(
     """Return an image block.
 
     Args:
-        data: The bytes, base64 text (`str`), or a file (`Path`).
-        mime_type: The MIME type, such as `image/png`; by default guessed from the file's name.
+        data: The image as bytes, as base64 (`str`), or in a file (`Path`).
+        mime_type: The MIME type, such as `image/png`; by default derived from the file's name.
         audience: See `text`.
         priority: See `text`.
         last_modified: See `text`.
         meta: See `text`.
 
     Raises:
-        ValueError: The base64 text, the MIME type or an annotation is invalid.
+        ValueError: The base64, the MIME type or an annotation is invalid, or the MIME type is unknown.
         OSError: The file cannot be read.
     """
     return ImageContent(
@@ -106,18 +107,18 @@ def audio(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> AudioContent:
-    """Return an audio block. Clients that use MCP 2024-11-05, which lacks audio, receive an embedded resource.
+    """Return an audio block. MCP 2024-11-05 lacks audio, so its clients receive an embedded resource.
 
     Args:
-        data: The bytes, base64 text (`str`), or a file (`Path`).
-        mime_type: The MIME type, such as `audio/wav`; by default guessed from the file's name.
+        data: The audio as bytes, as base64 (`str`), or in a file (`Path`).
+        mime_type: The MIME type, such as `audio/wav`; by default derived from the file's name.
         audience: See `text`.
         priority: See `text`.
         last_modified: See `text`.
         meta: See `text`.
 
     Raises:
-        ValueError: The base64 text, the MIME type or an annotation is invalid.
+        ValueError: The base64, the MIME type or an annotation is invalid, or the MIME type is unknown.
         OSError: The file cannot be read.
     """
     return AudioContent(
@@ -143,16 +144,16 @@ def link(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> ResourceLink:
-    """Return a link to a resource. Clients that use MCP 2025-03-26 or earlier receive the URI as text.
+    """Return a link to a resource. MCP 2025-03-26 and earlier lack links, so their clients receive the URI as text.
 
     Args:
-        uri: An absolute URI.
-        name: The name of the resource.
-        title: The title to display.
-        description: The description.
-        mime_type: The MIME type.
-        size: The size in bytes.
-        icons: The icons.
+        uri: The resource's URI, which must be absolute.
+        name: The resource's name.
+        title: The name to show to users.
+        description: What the resource contains.
+        mime_type: The resource's MIME type, if known.
+        size: The resource's size in bytes, if known.
+        icons: Icons that a client can show.
         audience: See `text`.
         priority: See `text`.
         last_modified: See `text`.
@@ -188,13 +189,13 @@ def embedded(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> EmbeddedResource:
-    """Return an embedded resource with either `text` or `blob`.
+    """Return a block that embeds a resource's contents, as either `text` or `blob`.
 
     Args:
-        uri: An absolute URI.
-        text: The contents as text.
-        blob: The contents as bytes.
-        mime_type: The MIME type.
+        uri: The resource's URI, which must be absolute.
+        text: The contents of a text resource.
+        blob: The contents of a binary resource.
+        mime_type: The MIME type of the contents, if known.
         audience: See `text`.
         priority: See `text`.
         last_modified: See `text`.
@@ -204,7 +205,7 @@ def embedded(
         ValueError: Neither or both of `text` and `blob` are set, or the URI, the MIME type or an annotation is invalid.
     """
     if (text is None) == (blob is None):
-        raise ValueError("an embedded resource needs either text or blob")
+        raise ValueError("an embedded resource requires exactly one of text and blob")
     mime_type = None if mime_type is None else check_mime_type(mime_type)
     return EmbeddedResource(
         type="resource",
@@ -228,12 +229,12 @@ def _mime_type(data: object, mime_type: str | None, kind: str) -> str:
     if mime_type is None and isinstance(data, Path):
         mime_type = _TYPES.get(data.suffix.lower()) or mimetypes.guess_type(data.name)[0]
     if mime_type is None:
-        raise ValueError(f"an {kind} block needs a MIME type, such as mime_type={_EXAMPLES[kind]!r}")
+        raise ValueError(f"an {kind} block requires a MIME type, such as mime_type={_EXAMPLES[kind]!r}")
     return check_mime_type(mime_type, kind)
 
 
 _TYPES: Final = {".wav": "audio/wav"}
-"""MIME types from the specification, because `mimetypes` differs between Python versions."""
+"""MIME types that `mimetypes` maps differently in different Python versions."""
 
 _EXAMPLES: Final = {"image": "image/png", "audio": "audio/wav"}
 
@@ -247,7 +248,7 @@ def _annotations(
     if audience is not None:
         roles = cast("list[Role]", [audience] if isinstance(audience, str) else [*audience])
         if unknown := [role for role in roles if role not in ("user", "assistant")]:
-            raise ValueError(f"audience must be 'user', 'assistant', or a list of them, not {unknown[0]!r}")
+            raise ValueError(f"audience must be 'user', 'assistant', or a list of these, not {unknown[0]!r}")
     if priority is not None and not 0 <= priority <= 1:
         raise ValueError(f"priority must be a number from 0 to 1, not {priority}")
     return Annotations(audience=roles, priority=priority, last_modified=_format_time(last_modified))
@@ -256,13 +257,13 @@ def _annotations(
 def _format_time(moment: datetime | str | None) -> str | None:
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
-            raise ValueError(f"last_modified needs a time zone: {moment.isoformat()}")
+            raise ValueError(f"last_modified requires a time zone, not {moment.isoformat()}")
         return moment.isoformat()
     if moment is not None:
         try:
             datetime.fromisoformat(moment)
         except ValueError:
             raise ValueError(
-                f"last_modified is {moment!r}; it must be ISO 8601, such as '2025-05-03T14:30:00Z'"
+                f"last_modified must be ISO 8601, such as '2025-05-03T14:30:00Z', not {moment!r}"
             ) from None
     return moment

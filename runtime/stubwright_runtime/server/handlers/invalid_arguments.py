@@ -1,4 +1,4 @@
-"""Invalid arguments to HTTP tools that are sent to the API anyway (`http: {input: lenient}`)."""
+"""HTTP tools that send invalid arguments to the API anyway (`http: {input: lenient}`)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InvalidArguments:
-    """Arguments that do not match the schema, passed instead of a model."""
+    """Arguments that do not match a tool's schema. The handler receives them instead of a model."""
 
     values: Mapping[str, Any]
 
 
 class LenientHandlers:
-    """Handlers for a server with HTTP tools that accept invalid arguments."""
+    """Handlers with HTTP tools of which some accept invalid arguments."""
 
     def accepts_invalid(self, tool: Tool) -> bool:
-        """Return whether a tool accepts invalid arguments."""
+        """Return whether an HTTP tool sends invalid arguments to its API."""
         raise NotImplementedError
 
 
 def accepts_invalid(handlers: object, tool: Tool) -> bool:
-    """Return whether a tool accepts arguments that do not match its schema."""
+    """Return whether a tool's handler accepts arguments that do not match the tool's schema."""
     if not tool.accepts_invalid:
         return False
     if not tool.is_bound:  # a mock accepts the same arguments as its server

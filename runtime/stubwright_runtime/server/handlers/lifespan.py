@@ -1,4 +1,4 @@
-"""The handlers' lifespan: entered before a server's first connection, and exited after its last."""
+"""The handlers' lifespan: they are entered before a server's first connection and exited after the last."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _SLOW: Final = 5.0
-"""Seconds after which a slow exit of the handlers is logged."""
+"""Seconds before a warning that the handlers' exit is slow."""
 
 
 def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]]:
@@ -27,14 +27,14 @@ def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed start or exit of the handlers: a description and the exception."""
+    """What failed (entering or exiting the handlers), for messages, and the exception."""
 
     action: str
     error: Exception
 
 
 class Lifespan:
-    """One server's lifespan, shared by its connections."""
+    """The lifespan of one server's handlers, shared by all connections."""
 
     def __init__(
         self,
@@ -43,27 +43,19 @@ class Lifespan:
         last: Callable[[], object] | None = None,
         within: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> None:
-        """Create a server's lifespan.
-
-        Args:
-            handlers: The handlers, optionally an async context manager.
-            around: Returns the context manager to enter before the handlers.
-            last: Called after the exit.
-            within: Returns the context manager to enter after the handlers.
-        """
         self.failure: Failure | None = None
-        """Set if the handlers failed to start or exit."""
+        """Set if entering or exiting the handlers failed."""
         self._manager = handlers if is_entered(handlers) else None
         self._around = around
         self._life: _LifespanTask | None = None
         self._last = last
         self._within = within
         self.is_entered = False
-        """True between start and exit."""
+        """True while the server has a connection."""
 
     @asynccontextmanager
     async def __call__(self, _server: object = None) -> AsyncGenerator[dict[str, Any], None]:
-        """Enter the handlers before the block, unless another connection has, and exit them after the last block."""
+        """Enter the handlers for the first of several overlapping blocks, and exit them after the last."""
         try:
             async with self._alive():
                 yield {}
@@ -107,7 +99,7 @@ class Lifespan:
 
 
 class _LifespanTask:
-    """Enters and exits a context manager in one task, because some managers require this."""
+    """Enters and exits a context manager in the same task, because some context managers require that."""
 
     def __init__(self, manager: AbstractAsyncContextManager[Any], before: _LifespanTask | None) -> None:
         self.users = 0
@@ -116,7 +108,7 @@ class _LifespanTask:
         self._task = asyncio.create_task(self._run(manager, before))
 
     async def _run(self, manager: AbstractAsyncContextManager[Any], before: _LifespanTask | None) -> None:
-        # The previous exit may still be running, and handlers cannot be entered twice.
+        # The previous exit may still be running, and handlers cannot be entered again before it finishes.
         if before is not None and not before._task.done():
             await asyncio.wait([before._task])
         try:
@@ -124,10 +116,10 @@ class _LifespanTask:
                 self._ready.set()
                 await self._ended.wait()
         except SystemExit as end:  # asyncio would stop the event loop immediately
-            raise RuntimeError(f"they called sys.exit({end.code!r})").with_traceback(end.__traceback__) from None
+            raise RuntimeError(f"handlers called sys.exit({end.code!r})").with_traceback(end.__traceback__) from None
 
     async def wait_until_started(self) -> None:
-        """Wait until the manager is entered; raise its exception, if any."""
+        """Wait until the manager is entered; re-raise its exception, if any."""
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)
@@ -137,11 +129,11 @@ class _LifespanTask:
             self._task.result()
 
     async def end(self) -> None:
-        """Exit the manager or stop entering it; raise its exception, if any."""
+        """Exit the manager, or cancel its entry; re-raise its exception, if any."""
         self._ended.set()
         if not self._ready.is_set():
             self._task.cancel()
-        text = "the handlers have not exited after %g seconds; still waiting for their __aexit__"
+        text = "the handlers' __aexit__ has been running for %g seconds; still waiting"
         warning = asyncio.get_running_loop().call_later(_SLOW, log().warning, text, _SLOW)
         try:
             await asyncio.wait([self._task])

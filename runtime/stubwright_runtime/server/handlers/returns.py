@@ -1,4 +1,4 @@
-"""The types that handlers return."""
+"""What tool handlers can return in addition to output models."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T_co]):
-    """A result with more than an output model.
+    """A tool result with more than an output model.
 
     Args:
         model: The output model; for a tool without an `outputSchema`, the content.
-        content: Additional text or blocks, sent after the model's JSON or content.
-        meta: The result's `_meta`.
-        structured: The `structuredContent`, as JSON or a model, for a tool without an `outputSchema`; `None` if there
-            is none. In MCP 2025-11-25 and earlier, only objects are sent. With an `outputSchema`, the `model` is the
-            structured content.
+        content: Strings and blocks to send after the model or content.
+        meta: The `_meta` to send with the result.
+        structured: The `structuredContent` of a tool without an `outputSchema`, as JSON or a model; `None` to send
+            none. MCP 2025-11-25 and earlier allow only objects; other values are not sent. If the tool has an
+            `outputSchema`, leave this unset: `model` is the structured content.
     """
 
     model: T_co
@@ -34,25 +34,26 @@ class Reply(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class UnstructuredReply(Reply[Any]):
-    """A result without structured content, although its tool has an `outputSchema`; the `model` is the content.
+    """A result without structured content from a tool that has an `outputSchema`; `model` is the content.
 
-    HTTP tools return it for responses that do not match the schema.
+    HTTP tools return it if the API's response does not match the schema.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamReply(Reply[Any]):
-    """A response from another service, which may not match the `outputSchema`.
+    """An API's response, whose `model` might not match the tool's `outputSchema`.
 
     Args:
-        otherwise: Returns the reply to send if it does not match, from the JSON text and its validation errors.
+        otherwise: Called if the response does not match, with its JSON text and the validation errors; returns the
+            result to send instead.
     """
 
     otherwise: Callable[[str, Sequence[str]], UnstructuredReply] = field(kw_only=True)
 
 
 Returns: TypeAlias = T | Reply[T] | Awaitable[T | Reply[T]]
-"""The return type of a tool handler with a result of type `T`."""
+"""The return type of a tool handler whose result is of type `T`."""
 
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
-"""The return type of other handlers with a result of type `T`."""
+"""The return type of other handler methods whose result is of type `T`."""

@@ -1,1 +1,1 @@
-"""The MCP methods, one module per kind."""
+"""The MCP methods that servers implement, one module per feature."""

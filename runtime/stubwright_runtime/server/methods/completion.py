@@ -1,4 +1,4 @@
-"""Completes prompt arguments and URI template variables, with values from the manifest or handlers."""
+"""Completes prompt arguments and URI template variables from values in the manifest or handlers."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from ...primitives import Prompt, Template
 
 _MOST: Final = 100
-"""The maximum number of values in a response (MCP 2025-11-25, server/utilities/completion)."""
+"""The maximum number of values per response (MCP 2025-11-25, server/utilities/completion)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completing:
-    """The argument to complete.
+    """The argument to complete, as a handler receives it.
 
     Attributes:
-        argument: The name of the argument.
-        value: The partial value.
-        given: The values of the other arguments.
+        argument: The argument's name.
+        value: What the user has typed so far.
+        given: The values of the other arguments, by name.
     """
 
     argument: str
@@ -39,13 +39,13 @@ class Completing:
 
 
 class Completions:
-    """A package's completions."""
+    """Completes the arguments of a package's prompts and resource templates."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the handlers must define."""
+        """Return the handler methods that complete arguments."""
         rows: list[Template | Prompt] = [*self._package.templates.values(), *self._package.prompts.values()]
         return [
             HandlerMethod(row.completes, ("args: Completing", "ctx: Context"), "Sequence[str]")
@@ -54,11 +54,11 @@ class Completions:
         ]
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return no lists."""
+        """Return nothing: completions have no list."""
         return {}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the functions for its methods."""
+        """Return the function that handles `completion/complete`."""
 
         async def complete(request: Request) -> dict[str, Any]:
             return await self._complete(request, server)
@@ -91,7 +91,7 @@ class Completions:
 
 
 def _validate_texts(value: object) -> list[str]:
-    """Validate a handler's values. Raises TypeError if they are not a list of strings."""
+    """Return the values that a handler proposes. Raises TypeError unless they are a list of strings."""
     if not is_list(value) or not all(isinstance(text, str) for text in value):
-        raise TypeError(f"it returned a value of type {type(value).__name__}; it should return a list of strings")
+        raise TypeError(f"returned a value of type {type(value).__name__}; expected a list of strings")
     return [clean(text) for text in value]

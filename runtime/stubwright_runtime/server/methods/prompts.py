@@ -1,4 +1,4 @@
-"""Prompts, with messages from the manifest or handlers."""
+"""Prompts, whose messages come from the manifest or handlers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Prompts:
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the handlers must define."""
+        """Return the handler methods that create messages."""
         return [
             HandlerMethod(row.method, (f"args: {row.args_name}", "ctx: Context"), "Messages")
             for row in self._package.prompts.values()
@@ -37,11 +37,11 @@ class Prompts:
         ]
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the list of prompts."""
+        """Return the definitions of the prompts."""
         return {"prompts": {name: wire for name, (wire, _) in self._package.list_entries("prompts").items()}}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the functions for its methods."""
+        """Return the function that handles `prompts/get`."""
         return {"prompts/get": _GetPrompt(self._package, server).get}
 
 
@@ -53,7 +53,7 @@ class _GetPrompt:
     server: ServerContext
 
     async def get(self, request: Request) -> dict[str, Any]:
-        """Return a prompt, filled with the caller's arguments."""
+        """Return a prompt's messages for the caller's arguments."""
         name: str = request.params["name"]
         if not self.server.offers(request, "prompts", name):
             raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
@@ -81,7 +81,7 @@ class _GetPrompt:
         return {"messages": messages} if described is None else {"description": described, "messages": messages}
 
     def _fill_message(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
-        """Return a message from the manifest with its placeholders filled."""
+        """Return a manifest message with its placeholders replaced."""
         annotations = message.get("annotations")
         content = {**self._fill_content(message, arguments), **({"annotations": annotations} if annotations else {})}
         return {"role": message.get("role", "user"), "content": content}
@@ -110,14 +110,14 @@ class _GetPrompt:
         return data
 
     def _fill(self, text: str, arguments: Mapping[str, str]) -> str:
-        """Replace each `{{name}}` in a string; placeholders inside an argument are not replaced."""
+        """Replace each `{{name}}` in `text`. Placeholders in an argument's value are not replaced."""
         return sanitize_text(
             PLACEHOLDER.sub(lambda match: arguments.get(match[1], ""), text), self.server.sanitize_mode
         )
 
 
 def _render_messages(value: object, sanitize_mode: SanitizeMode) -> list[dict[str, Any]]:
-    """Encode a handler's messages."""
+    """Return the messages of a handler's return value, in their wire format."""
     parts = value if is_list(value) else [value]
     return [_render(part, sanitize_mode) for part in parts]
 

@@ -1,4 +1,4 @@
-"""Resources and resource templates, with contents from the manifest, the package's files or handlers."""
+"""Resources and resource templates, whose contents come from the manifest, the package's files or handlers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Resources:
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the handlers must define."""
+        """Return the handler methods that read resources."""
         own = [row.method for row in self._package.resources.values() if row.method is not None]
         return [HandlerMethod(method, ("ctx: Context",), "ResourceContents") for method in own] + [
             HandlerMethod(row.method, (f"args: {row.params_name}", "ctx: Context"), "ResourceContents")
@@ -40,25 +40,25 @@ class Resources:
         ]
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the lists of resources and templates."""
+        """Return the definitions of the resources and of the resource templates."""
         return {
             section: {key: wire for key, (wire, _) in self._package.list_entries(section).items()}
             for section in ("resources", "resourceTemplates")
         }
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the functions for its methods."""
+        """Return the functions that handle `resources/read` and `resources/subscribe`."""
         reading = _ReadResource(self._package, server)
         return {"resources/read": reading.read, "resources/subscribe": reading.subscribe}
 
 
 _OWN_HINTS: Final = {"ttlMs": 0, "cacheScope": "private"}
-"""The cache hints for contents from handlers: no caching, because contents may depend on the caller and the time."""
+"""The cache hints of contents from handlers: no caching, because they may depend on the caller and the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadResource:
-    """Handles `resources/read` (MCP 2025-11-25, server/resources, "Reading Resources")."""
+    """Handles `resources/read` and `resources/subscribe` (MCP 2025-11-25, server/resources)."""
 
     package: Package
     server: ServerContext
@@ -73,7 +73,7 @@ class _ReadResource:
             if self.package.resources[uri].method is None:
                 hints = self.server.lists.hints
             contents = await self._read_listed(uri, request)
-        elif not listing.has(uri):  # a disabled resource is also unavailable through a template
+        elif not listing.has(uri):  # a hidden resource cannot be read through a template either
             contents = self._read_large_result(uri) or await self._read_matching(uri, request)
         if contents is None:
             raise refuse_unknown(uri, request.revision)
@@ -81,7 +81,7 @@ class _ReadResource:
         return {**result, **hints} if request.revision.has("cache_hints") else result
 
     async def subscribe(self, request: Request) -> dict[str, Any]:
-        """Subscribe the caller to changes of a resource (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        """Subscribe the caller to updates of a resource (MCP 2025-11-25, server/resources, "Subscriptions")."""
         uri: str = request.params["uri"]
         is_listed = self.server.lists.by_name["resources"].has(uri)
         if not (
@@ -93,7 +93,7 @@ class _ReadResource:
         return {}
 
     def _read_large_result(self, uri: str) -> list[dict[str, Any]] | None:
-        """Return a tool's result that was too large for its response."""
+        """Return a tool result that was too large for its response; `None` if none is stored at the URI."""
         entry = STORE.read(uri)
         if entry is None:
             return None
@@ -133,7 +133,7 @@ class _ReadResource:
         return _describe_page(contents, uri, wire)
 
     def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
-        """Return the first visible template that matches a URI, with the values of its variables."""
+        """Return the first visible template that matches a URI, and the values of the template's variables."""
         for row in self.package.templates.values():
             if self.server.offers(request, "resourceTemplates", row.uri):
                 values = UriTemplate.parse(row.uri).match(uri)
@@ -145,7 +145,9 @@ class _ReadResource:
 def _describe_page(
     contents: list[dict[str, Any]] | None, uri: str, wire: Mapping[str, Any]
 ) -> list[dict[str, Any]] | None:
-    """Return contents, with the resource's `_meta` on an app page, where hosts expect it (MCP Apps, SEP-1865)."""
+    """Return a resource's contents; if the resource is an app page, with its `_meta`, which hosts expect in the
+    contents (MCP Apps, SEP-1865).
+    """
     meta: Mapping[str, Any] = wire.get("_meta") or {}
     if not meta or not contents or not uri.startswith(PAGES):
         return contents
@@ -153,13 +155,13 @@ def _describe_page(
 
 
 def refuse_unknown(uri: str, revision: Revision) -> ProtocolError:
-    """Return the error for an unknown URI, which has its own code in MCP 2025-11-25 and earlier (server/resources)."""
+    """Return the error for an unknown URI. MCP 2025-11-25 and earlier have their own code for it (server/resources)."""
     code = INVALID_PARAMS if revision.has("stateless") else RESOURCE_NOT_FOUND
     return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 
 
 def _encode(value: object, uri: str, mime_type: str | None, sanitize_mode: SanitizeMode) -> list[dict[str, Any]] | None:
-    """Encode a handler's contents; return `None` if the resource does not exist."""
+    """Return a handler's contents in their wire format; `None` if the resource does not exist."""
     if value is None:
         return None
     parts = value if is_list(value) else [value]
@@ -185,7 +187,7 @@ def _encode_part(value: object, uri: str, mime_type: str | None, sanitize_mode: 
         value = value.resource
     if not isinstance(value, TextResourceContents | BlobResourceContents):
         raise TypeError(
-            f"it returned a value of type {type(value).__name__}; it should return text, bytes, or contents"
+            f"returned a value of type {type(value).__name__}; expected a string, bytes, or resource contents"
         )
     return encode_contents(value, sanitize_mode)
 

@@ -1,4 +1,4 @@
-"""Skills (SEP-2640); their files are resources."""
+"""Skills (SEP-2640), whose files are resources."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 class Skills:
-    """A package's skills, in folder order."""
+    """A package's skills, sorted by folder."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return no methods: skills need no handlers."""
+        """Return nothing: skills need no handler methods."""
         return []
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return no lists: skills do not change while the server runs."""
+        """Return nothing: the list of skills does not change while the server runs."""
         return {}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the functions for its methods."""
+        """Return the functions that handle the skill methods."""
         reading = _SkillMethods(self._package, server)
         return {
             "skills/list": reading.list_all,
@@ -45,29 +45,29 @@ class Skills:
 
 @dataclass(frozen=True)
 class _SkillMethods:
-    """Handles the skill methods. A skill is hidden from callers who may not read its `SKILL.md`."""
+    """Handles the skill methods. A skill is hidden from callers that cannot read its `SKILL.md`."""
 
     package: Package
     server: ServerContext
 
     async def list_all(self, request: Request) -> dict[str, Any]:
-        """Return a page of the skills (SEP-2640, "Listing Skills")."""
+        """Return a page of the list of skills (SEP-2640, "Listing Skills")."""
         return self._add_hints(self._page(PrimitiveList("skills", "resources", self._skills), request), request)
 
     async def get(self, request: Request) -> dict[str, Any]:
-        """Return the entry of one skill (SEP-2640, "Getting a Skill")."""
+        """Return the list entry of one skill (SEP-2640, "Getting a Skill")."""
         uri: str = request.params["uri"]
         if uri not in self._skills or not self.server.offers(request, "resources", uri):
-            raise ProtocolError(INVALID_PARAMS, f"No skill is served at {clean(uri)}", {"uri": uri})
+            raise ProtocolError(INVALID_PARAMS, f"Skill not found: {clean(uri)}", {"uri": uri})
         return self._add_hints({"skill": self._skills[uri]}, request)
 
     async def read_folder(self, request: Request) -> dict[str, Any]:
-        """Return a page of a folder's entries (SEP-2640, "Reading Directories")."""
+        """Return a page of the files and folders in a folder (SEP-2640, "Reading Directories")."""
         uri: str = request.params["uri"]
         children = self._folders.get(uri, {})
         shown = {key: child for key, child in children.items() if self._is_visible(key, request)}
         if not shown:
-            raise ProtocolError(INVALID_PARAMS, f"{clean(uri)} is not a directory resource", {"uri": uri})
+            raise ProtocolError(INVALID_PARAMS, f"Directory not found: {clean(uri)}", {"uri": uri})
         return self._page(PrimitiveList("resources", "resources", shown), request)
 
     def _page(self, listing: PrimitiveList, request: Request) -> dict[str, Any]:
@@ -79,11 +79,11 @@ class _SkillMethods:
             raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
 
     def _add_hints(self, result: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Add the cache hints that results have in MCP 2026-07-28 and later."""
+        """Add the cache hints that lists have since MCP 2026-07-28."""
         return {**result, **self.server.lists.hints} if request.revision.has("cache_hints") else result
 
     def _is_visible(self, uri: str, request: Request) -> bool:
-        """Return whether a file, or any file in a folder, is visible to the caller."""
+        """Return whether the caller can see a file, or any file in a folder."""
         if uri in self._folders:
             return any(self._is_visible(child, request) for child in self._folders[uri])
         return self.server.offers(request, "resources", uri)
@@ -94,7 +94,7 @@ class _SkillMethods:
 
     @cached_property
     def _folders(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """The entries of all folders, by folder URI and entry URI."""
+        """The entries of all folders, by the URI of the folder and then of the entry."""
         folders: dict[str, dict[str, dict[str, Any]]] = {}
         resources = self.package.list_entries("resources")
         for uri, skill in self._skills.items():

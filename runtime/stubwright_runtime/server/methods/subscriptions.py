@@ -1,6 +1,6 @@
 """`subscriptions/listen`: streams that notify clients of changes (MCP 2026-07-28 and later, basic/utilities).
 
-A stream ends with its response when the server stops or the token expires.
+When the server stops or the caller's token expires, the request's response closes the stream.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from ..protocol.sender import Notifier
 
 LISTENING: Final = "subscriptions/listen"
-"""The method whose response closes a stream (MCP 2026-07-28)."""
+"""The method that opens a stream of change notifications; its response closes the stream (MCP 2026-07-28)."""
 
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
-"""The `_meta` key for a notification's stream ID."""
+"""The `_meta` key of the ID of the stream that a notification belongs to."""
 
 _FLAGS: Final[Mapping[str, Kind]] = {
     "toolsListChanged": "tools",
@@ -36,26 +36,26 @@ _FLAGS: Final[Mapping[str, Kind]] = {
 
 
 class Feed(Protocol):
-    """A source of notifications on a stream, in addition to changes."""
+    """An additional source of notifications for a stream, such as a task's status."""
 
     @property
     def honored(self) -> Mapping[str, Any]:
-        """The fields to add to the acknowledgement."""
+        """The subscriptions that this source adds to the acknowledgement."""
         ...
 
     async def run(self, notifier: Notifier, meta: Mapping[str, Any]) -> None:
-        """Send notifications with this `_meta` until cancelled."""
+        """Send notifications, each with this `_meta`, until cancelled."""
 
 
 class Listeners:
-    """One server's listening streams.
+    """One server's `subscriptions/listen` streams.
 
     Attributes:
-        streams: The limits on their number.
+        streams: Counts the open streams and limits their number.
     """
 
     def __init__(self, hub: Hub) -> None:
-        """Subscribe to a server's changes."""
+        """Register with a server, to be notified of changes and of its stop."""
         self.streams = Streams(LISTENERS, LISTENERS_EACH)
         self._hub = hub
         self._open: set[ChangeNotifier] = set()
@@ -63,7 +63,7 @@ class Listeners:
         hub.streams.append(self._end)
 
     def wrap(self, method: str, call_next: Answer) -> Answer:
-        """Return a function that handles `subscriptions/listen`, or the unchanged function for other methods."""
+        """Return a function that handles `subscriptions/listen`; for any other method, return `call_next`."""
         if method != LISTENING:
             return call_next
 
@@ -75,14 +75,14 @@ class Listeners:
         return call
 
     async def listen(self, request: Request, feed: Feed | None = None) -> dict[str, Any]:
-        """Send changes until the stream ends, then return its result.
+        """Send change notifications until the stream ends, then return the request's result.
 
         Args:
-            request: The request with the subscriptions; unknown kinds of changes are ignored.
-            feed: Another source of notifications.
+            request: The request, which lists the subscriptions; unknown kinds of changes are ignored.
+            feed: An additional source of notifications.
 
         Raises:
-            ProtocolError: There are too many resources or too many streams.
+            ProtocolError: The request names too many resources, or too many streams are open.
         """
         wanted: Mapping[str, Any] = request.params["notifications"]
         outgoing = cast("Notifier", request.channel)
@@ -108,7 +108,7 @@ class Listeners:
             expiry = None if seconds is None else asyncio.get_running_loop().call_later(seconds, notifier.end)
             if self._hub.is_stopping:
                 notifier.end()
-            self._open.add(notifier)  # before the acknowledgement, so that no change is missed
+            self._open.add(notifier)  # before the acknowledgement, because no later change may be missed
             try:
                 params = {"notifications": honored, "_meta": meta}
                 await outgoing.notify("notifications/subscriptions/acknowledged", params)
@@ -131,7 +131,6 @@ class Listeners:
 
 @asynccontextmanager
 async def _run_feed(feed: Feed | None, notifier: Notifier, meta: Mapping[str, Any]) -> AsyncGenerator[None, None]:
-    """Run a feed during the block, if any."""
     if feed is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""The `tools/call` method; `calls.pipeline` compiles the function for each tool."""
+"""The `tools/call` method. `calls.pipeline` compiles a function for each tool."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 class Calls:
-    """A package's tools."""
+    """A package's tools, as a feature of its server."""
 
     def __init__(self, package: Package, declare: Callable[[Package, ServerContext, Results], Steps]) -> None:
-        """Create a package's tools.
+        """Create the feature.
 
         Args:
-            package: The package.
-            declare: Returns the steps that its manifest declares.
+            package: The package that declares the tools.
+            declare: Returns the call steps that the package's manifest declares.
         """
         self._package = package
         self._declare = declare
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the handlers must define."""
+        """Return the handler methods that run tools."""
         return [
             HandlerMethod(
                 tool.method,
@@ -47,11 +47,11 @@ class Calls:
         ]
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the list of tools."""
+        """Return the definitions of the tools."""
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:
-        """Return the functions for its methods."""
+        """Return the function that handles `tools/call`."""
         return {"tools/call": _CallTool(self._package, server, self._declare).call}
 
 
@@ -72,7 +72,7 @@ class _CallTool:
             server.tasks.serve(server, self.compile_run)
 
     async def call(self, request: Request) -> dict[str, Any]:
-        """Call a tool and return its result."""
+        """Call the tool that a request names, and return its result."""
         called: str = request.params["name"]
         alias = self._package.aliases.get(called)
         name = called if alias is None else alias.tool
@@ -108,15 +108,15 @@ class _CallTool:
         return downgrade_result(outcome.result, entry.definition, request.revision)
 
     def compile_run(self, name: str) -> Handle:
-        """Return the function for a tool's task runs, whose calls were admitted when the tasks were created."""
+        """Return the function that runs a tool's tasks, whose calls were already admitted."""
         return compile_tool(self._results, self._server, self._package.tools[name], self._steps, is_run=True)
 
     def _prepare(self, name: str) -> _Entry:
-        """Compile a tool's function on its first call."""
+        """Compile and cache a tool's function, on the first call to the tool."""
         tool = self._package.tools[name]
         try:
             handle = compile_tool(self._results, self._server, tool, self._steps)
-        except Exception as error:  # noqa: BLE001 - for example, a model that cannot be imported
+        except Exception as error:  # noqa: BLE001 - for example, the tool's model cannot be imported
             failure = error
 
             async def fail(_request: Request) -> Outcome:
@@ -127,7 +127,7 @@ class _CallTool:
         return self._entries[name]
 
     def _explain_absence(self, name: str, request: Request) -> str:
-        """Return the reason that hides a tool from a caller, for the audit record only."""
+        """Return why a tool is hidden from a caller, in one word, only for the audit record."""
         if name not in self._package.tools:
             return "unknown_tool"
         if request.tools is not None and name not in request.tools:
@@ -136,7 +136,7 @@ class _CallTool:
 
 
 class _Entry(NamedTuple):
-    """A tool with its compiled call pipeline."""
+    """A tool and its compiled function."""
 
     tool: Tool
     handle: Handle

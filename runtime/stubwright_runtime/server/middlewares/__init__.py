@@ -1,1 +1,1 @@
-"""Middleware that processes every message to a server."""
+"""Middleware around the handling of messages and streams."""

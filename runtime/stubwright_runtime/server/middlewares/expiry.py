@@ -1,4 +1,4 @@
-"""Ends streams when the caller's access token expires, so that the client reconnects with a new token."""
+"""Closes a stream when the caller's access token expires, so that the client reconnects with a new token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def token_lifetime() -> float | None:
 
 
 async def pass_while_valid(token: VerifiedToken, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Handle a request for a stream and end the stream when the token expires."""
+    """Run a streaming ASGI application, and end its response when the token expires."""
     left = lifetime(token)
     if left is None:
         await app(scope, receive, send)

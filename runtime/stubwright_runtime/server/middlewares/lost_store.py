@@ -1,4 +1,4 @@
-"""Maps store outages to one error for every method."""
+"""Maps store outages to the same error for every method."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def explain_lost_store(hub: Hub, call_next: Answer) -> Answer:
-    """Return an error for requests that fail because the store is unavailable. All of a request's waits share one
-    deadline.
+    """Return a function that responds with an error if the store is unavailable. All of a request's waits for the store
+    share one deadline.
 
-    A failed call returns an error result, like other refusals.
+    For a tool call, the error is a result, as for other refusals.
     """
     has_deadline = hub.store.is_shared
 

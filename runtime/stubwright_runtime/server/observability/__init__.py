@@ -1,1 +1,1 @@
-"""Audit records, metrics and spans for calls."""
+"""Audit records, metrics and spans of requests."""

@@ -1,4 +1,6 @@
-"""Audit records of calls, in the order in which calls finish. If the queue is full, lost records are counted."""
+"""Audit records of tool calls, written in the order in which the calls finish. If the queue is full, lost records are
+counted.
+"""
 
 from __future__ import annotations
 
@@ -27,56 +29,57 @@ if TYPE_CHECKING:
 
 
 _WAITING: Final = 10_000
-"""The maximum number of queued records."""
+"""The maximum number of records in the queue."""
 
 _AT_ONCE: Final = 500
-"""The maximum number of records in a batch."""
+"""The maximum number of records per write."""
 
 _AGAIN: Final = 1.0
-"""Seconds before a failed write is retried."""
+"""Seconds between retries of a failed write."""
 
 _GATHERING: Final = 0.05
-"""Seconds during which records are batched, so that the writing thread does not interrupt each call."""
+"""Seconds to collect records for one write, so that the writing thread does not interrupt every call."""
 
 _LAST: Final = 2.0
-"""Seconds to wait for unwritten records when the server stops."""
+"""Seconds to wait for queued records when the server stops."""
 
 _ARGUMENTS: Final = 64 * 1024
-"""The maximum size of recorded arguments in bytes; larger ones are omitted."""
+"""The maximum size of the arguments in a record, in bytes; larger arguments are omitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecord:
-    """One call of a tool, or a request that was refused before its tool was known.
+    """The audit record of a tool call, or of a request that was refused before its tool was known.
 
     Attributes:
-        time: The start time in UTC.
-        id: The call's unique ID in the log and for the caller.
-        trace: The trace ID (W3C Trace Context) in hexadecimal; `None` without a trace.
-        server: The name of the server.
-        server_version: The version of the server.
+        time: When the call started, in UTC.
+        id: The call's unique ID, also in the log and in the caller's error message.
+        trace: The trace ID (W3C Trace Context) in hexadecimal; `None` if the call is not traced.
+        server: The server's name.
+        server_version: The server's version.
         manifest: The first 16 hexadecimal digits of the SHA-256 of the package's `manifest.json`.
         transport: `http`, `stdio`, or `memory` for in-process clients.
         revision: The MCP revision of the request.
         principal: The kind of the principal: `token`, `local` or `anonymous`; `None` if unknown.
-        issuer: The issuer of the token.
-        subject: The subject of the token.
-        oauth_client: The OAuth client of the token.
+        issuer: The token's issuer.
+        subject: The token's subject.
+        oauth_client: The OAuth client that the token was issued to.
         client: The name that the client reports, unverified.
         client_version: The version that the client reports.
-        tool: The name of the tool in the request; `None` if unknown.
-        alias_of: The current name of the tool, if it was called by an old name.
+        tool: The tool name that the caller sent; `None` if unknown.
+        alias_of: The tool's current name, if the caller used an old name.
         keys: The names of the first 50 arguments.
         key_count: The number of arguments.
-        arguments: The redacted values of valid arguments up to 64 KiB, if the manifest has `audit: {arguments: true}`.
-        outcome: The status of the call.
-        reason: The reason in one word; `None` if the call completed.
-        reference: The reference of a log entry with details, if any.
-        duration_ms: The duration in milliseconds.
-        argument_bytes: The size of the arguments as JSON; `None` if unknown.
-        result_bytes: The size of the result as JSON; `None` without a result.
-        cleaned: The number of sanitized strings in the result.
-        replayed: True for the stored result of an earlier call (`policy.once`).
+        arguments: The arguments, redacted, if they are valid and at most 64 KiB and the manifest has `audit:
+            {arguments: true}`.
+        outcome: How the call ended, such as `completed`.
+        reason: One word for why the call did not complete, otherwise `None`.
+        reference: The ID of a log line with details, if any.
+        duration_ms: The call's duration in milliseconds.
+        argument_bytes: The size of the arguments as JSON, in bytes; `None` if unknown.
+        result_bytes: The size of the result as JSON, in bytes; `None` if the call has no result.
+        cleaned: The number of strings in the result that sanitizing changed.
+        replayed: True if the result is the stored result of an earlier call (`policy.once`).
     """
 
     time: datetime
@@ -109,29 +112,30 @@ class CallRecord:
 
 
 Audit: TypeAlias = Callable[[CallRecord], object] | str | PathLike[str]
-"""The destination of records: a function, called in a separate thread, or a file; `-` is standard error."""
+"""Where to write records: a function, called in a separate thread, or a file; `-` is standard error."""
 
 
 class Sink(Protocol):
-    """A consumer of records, called in one thread."""
+    """Writes records, for example to a file. All methods are called in the same thread."""
 
     def write(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Write records, and the number of records lost before them; return whether all records were written.
+        """Write records, and the number of records that were lost before them. Return whether everything was
+        written.
 
-        If it returns false, the method is called again later, without records.
+        After False, the method is called again later, without the same records.
         """
         ...
 
     def close(self) -> None:
-        """Write the remaining records; no more follow."""
+        """Write what remains, because the server stops or flushes its records."""
         ...
 
 
 class Recorder:
-    """Records calls in a sink, in a thread that starts at the first call."""
+    """Passes records of calls to a sink, in a thread that starts with the first call."""
 
     def __init__(self, package: Package, sink: Sink, waiting: int = _WAITING) -> None:
-        """Create the recorder for a package's server; `waiting` is the queue size."""
+        """Create the recorder of a package's server, with a queue for `waiting` records."""
         info: Mapping[str, Any] = package.manifest["server"]
         self._package = package
         self._server: str = info["name"]
@@ -147,9 +151,9 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def record(self, call_state: CallState) -> None:
-        """Queue the record of a completed call, without waiting."""
+        """Queue the record of a finished call, without waiting."""
         if call_state.result is not None:
-            with suppress(ValueError):  # a lone surrogate, which transports cannot encode either
+            with suppress(ValueError):  # a lone surrogate, which no transport can encode
                 call_state.result_bytes = len(to_json(call_state.result))
             call_state.result = None  # so that queued records are small
         if not self._shows or not call_state.is_valid or call_state.size is None or call_state.size > _ARGUMENTS:
@@ -163,7 +167,7 @@ class Recorder:
                 self._lost += 1
 
     def flush(self, seconds: float = _LAST) -> None:
-        """Wait until all calls are recorded or the timeout expires."""
+        """Wait until all queued records are written or the timeout expires."""
         if self._thread is None:
             return
         done = threading.Event()
@@ -172,7 +176,7 @@ class Recorder:
             self._queue.put(done, timeout=seconds)
         with name_records(self._package.name):
             if not done.wait(seconds):
-                log().error("audit records not written before the server stopped: %d", self._count_unwritten())
+                log().error("the server stopped before %d audit records were written", self._count_unwritten())
                 atexit.unregister(self.flush)  # otherwise the next flush would wait again
 
     def _count_unwritten(self) -> int:
@@ -183,7 +187,7 @@ class Recorder:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
                 self._thread.start()
-                # Python does not wait for daemon threads at exit.
+                # At exit, Python does not wait for daemon threads.
                 atexit.register(self.flush)
 
     def _run(self) -> None:
@@ -206,7 +210,9 @@ class Recorder:
                     each.set()
 
     def _deliver(self, records: Sequence[CallRecord]) -> None:
-        """Write records to the sink without a timeout; new records are queued or lost in the meantime."""
+        """Write records, retrying without limit. New records are queued in the meantime, or lost if the queue is
+        full.
+        """
         while True:
             with self._lock:
                 lost, self._lost = self._lost, 0
@@ -265,21 +271,21 @@ class Recorder:
 
 
 class AuditHook:
-    """A sink that calls a function."""
+    """A sink that calls a function with each record."""
 
     def __init__(self, function: Callable[[CallRecord], object]) -> None:
-        """Create a sink for a function. Its exceptions are logged, the first one with its traceback."""
+        """Create a sink that calls `function`. Its exceptions are logged, the first one with a traceback."""
         self._function = function
         self._failed = 0
 
     def write(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Call the function for each record."""
+        """Call the function with each record."""
         if lost:
             log().error("%d audit records were lost because the audit hook is too slow", lost)
         for record in records:
             try:
                 self._function(record)
-            except Exception as error:  # noqa: BLE001 - the function is the user's
+            except Exception as error:  # noqa: BLE001 - user code must not stop the thread
                 self._failed += 1
                 if self._failed == 1:
                     log().error("the audit hook failed (reference %s)", record.id, exc_info=error)
@@ -293,7 +299,7 @@ class AuditHook:
 
 
 def shows_arguments(package: Package) -> bool:
-    """Return whether the manifest allows records to contain arguments."""
+    """Return whether the manifest lets records contain arguments."""
     settings: Mapping[str, Any] = package.manifest.get("audit") or {}
     return bool(settings.get("arguments"))
 

@@ -1,7 +1,7 @@
-"""Writes audit records to a file, one line of JSON each.
+"""Writes audit records to a file, as one line of JSON each.
 
-Records that cannot be written are retained and retried; the log reports the first failure and the recovery. Lines are
-ASCII, so that a caller's text cannot break them.
+Records that cannot be written stay in memory and are retried. The log reports the first failure and the recovery. Lines
+are ASCII, so that no string from a caller can break them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _JSON: Final = json.JSONEncoder(separators=(",", ":"))
 
 
 class AuditFile:
-    """Appends audit records to a file and retries failed writes."""
+    """A sink that appends records to a file, and retries failed writes."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        """Open the file; only its owner can read and write a new file.
+        """Open the file. A new file is readable and writable only by its owner.
 
         Raises:
             OSError: The file cannot be opened.
@@ -43,7 +43,7 @@ class AuditFile:
         self._descriptor = _STANDARD_ERROR if self._path is None else _open(self._path)
 
     def write(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Append records; return whether all were written."""
+        """Append records to the file, and return whether everything was written."""
         self._waiting += b"".join(map(format_line, records))
         if lost:
             self._lost += lost
@@ -61,7 +61,7 @@ class AuditFile:
         return True
 
     def close(self) -> None:
-        """Do nothing, because lines are written immediately."""
+        """Do nothing, because `write` does not buffer."""
 
     def _write(self, data: bytes) -> None:
         self._follow(data)
@@ -69,7 +69,7 @@ class AuditFile:
             self._written += os.write(self._descriptor, data[self._written :])
 
     def _follow(self, data: bytes) -> None:
-        """Reopen the path if the file was rotated, and rewrite a partly written line."""
+        """If the file was rotated, open the new file and write again a line that was only partly written."""
         if self._path is None:
             return
         try:
@@ -92,7 +92,7 @@ class AuditFile:
             reason = os.strerror(error.errno) if error.errno is not None else str(error)
             where = self._path or "standard error"
             log().error(
-                "cannot write audit records to %s: %s; retaining them in memory and retrying",
+                "cannot write audit records to %s: %s; keeping them in memory and retrying",
                 where,
                 reason,
             )
@@ -112,7 +112,6 @@ def _encode(fields: dict[str, Any]) -> bytes:
 
 
 def _format_time(when: datetime) -> str:
-    """Return a time in RFC 3339 format."""
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

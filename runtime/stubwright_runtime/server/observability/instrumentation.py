@@ -1,6 +1,6 @@
-"""Telemetry and audit records of requests.
+"""Traces, measures and records requests.
 
-Unexpected exceptions are logged, and the caller receives a reference.
+Unexpected exceptions are logged; the caller receives only a reference to the log line.
 """
 
 from __future__ import annotations
@@ -34,15 +34,14 @@ if TYPE_CHECKING:
 
 
 class Instrumentation:
-    """Observes the messages of one server."""
+    """Traces, measures and records the messages of one server."""
 
     def __init__(self, package: Package, recorder: Recorder | None) -> None:
-        """Create the instrumentation for a package's server."""
         self._package = package
         self._recorder = recorder
 
     async def observe(self, answer: Answer, request: Request, *, is_traced: bool) -> Result:
-        """Handle a message that is recorded or traced, and report the outcome."""
+        """Handle a message with `answer`, and trace, measure and record it."""
         start = time.perf_counter()
         recorder, record = self._recorder, None
         is_shown = is_traced and self._telemetry.shows
@@ -58,7 +57,7 @@ class Instrumentation:
         except ProtocolError as raised:
             error = raised
             raise
-        except Exception as raised:  # noqa: BLE001 - logged, and not shown to the caller
+        except Exception as raised:  # noqa: BLE001 - logged; the caller receives only a reference
             error = explain_internal_error(request, raised)
             raise error from None
         except BaseException as raised:
@@ -72,11 +71,13 @@ class Instrumentation:
                 trace = None if observation is None else observation.find_trace_id()
                 record.seconds, record.trace = seconds, trace or read_trace_id(record.traceparent)
                 self._record(recorder, request, record, error)
-            error = None  # its traceback refers to this frame: a cycle
+            error = None  # the traceback refers to this frame: a reference cycle
         return result
 
     def begin_session(self, request: Request) -> Callable[[], None] | None:
-        """Start timing a session; return a function that records its duration, or `None` if telemetry is not used."""
+        """Start timing a session. Return a function that records the session's duration; `None` if telemetry is not
+        used.
+        """
         if not is_observed():
             return None
         begun = time.monotonic()
@@ -100,10 +101,10 @@ class Instrumentation:
 
 
 def make_recorder(package: Package, audit: Audit) -> Recorder:
-    """Return the call recorder for a package's server.
+    """Return the recorder of a package's calls, which writes to `audit`.
 
     Raises:
-        OSError: The file cannot be opened.
+        OSError: The audit file cannot be opened.
     """
     from .audit import AuditHook, Recorder
     from .audit_file import AuditFile
@@ -112,7 +113,7 @@ def make_recorder(package: Package, audit: Audit) -> Recorder:
 
 
 def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
-    """Log an unexpected exception and return the error for the caller."""
+    """Log an unexpected exception, and return the error for the caller, which contains only a reference."""
     reference_id = make_reference()
     log().error("%s failed (reference %s)", request.method, reference_id, exc_info=error)
     if request.record is not None:
@@ -122,14 +123,14 @@ def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
 
 
 def _has_completed(result: Result, error: BaseException | None) -> bool:
-    """Return whether a call has completed and is not waiting for an answer in another request."""
+    """Return whether a call is complete, that is, does not wait for the client's answer in another request."""
     if isinstance(error, ProtocolError):
         return error.code != URL_ELICITATION_REQUIRED
     return result is None or result.get("resultType") != "input_required"
 
 
 def _explain(error: BaseException) -> tuple[OutcomeStatus, str]:
-    """Return the status and reason for a call without a result."""
+    """Return the audit status and reason of a call that raised an exception."""
     if not isinstance(error, ProtocolError):
         return "cancelled", "cancelled"
     if error.code in (INVALID_PARAMS, INVALID_REQUEST):

@@ -1,6 +1,6 @@
 """OpenTelemetry for servers: one span per message, and two metrics.
 
-Unknown names sent by callers never become span names or metric attributes.
+Names that callers invent never become span names or metric attributes.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _INITIALIZED: Final = "notifications/initialized"
 _URI: Final = "mcp.resource.uri"
 
 _NAMING: Final = ("tools/call", "prompts/get")
-"""The methods whose parameters name an entry."""
+"""The methods whose `name` parameter is a tool or prompt."""
 
 _DESCRIPTIONS: Final = 4096
-"""The maximum number of cached descriptions."""
+"""The maximum number of cached descriptions, so that callers cannot fill memory."""
 
 _TO_SPANS_ALONE: Final = frozenset({"gen_ai.tool.name", "gen_ai.prompt.name"})
 
@@ -57,7 +57,7 @@ _RESERVED: Final = ("io.modelcontextprotocol/", "progressToken")
 
 
 class _Description(NamedTuple):
-    """The name and attributes shared by all messages of a kind.
+    """The span name and the attributes that all messages of the same kind share.
 
     Attributes:
         name: The span name.
@@ -71,7 +71,7 @@ class _Description(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """The current message, whose span is current until `end`."""
+    """A message in progress, whose span is current until `end`."""
 
     telemetry: Telemetry
     method: str
@@ -80,7 +80,7 @@ class Observation(NamedTuple):
     metric: Mapping[str, AttributeValue]
 
     def end(self, seconds: float, result: object, error: BaseException | None, call_state: CallState | None) -> None:
-        """End the span."""
+        """End the span and record the message's duration in seconds."""
         try:
             if self.method != _INITIALIZED:
                 self.telemetry.end(self, seconds, result, error, call_state)
@@ -91,7 +91,7 @@ class Observation(NamedTuple):
             context.detach(self.token)
 
     def find_trace_id(self) -> str | None:
-        """Return the trace ID in hexadecimal; `None` if there is no valid trace."""
+        """Return the span's trace ID in hexadecimal; `None` if the span is not valid."""
         of_trace = self.span.get_span_context()
         return f"{of_trace.trace_id:032x}" if of_trace.is_valid else None
 
@@ -104,7 +104,6 @@ class Telemetry:
     """
 
     def __init__(self, package: Package) -> None:
-        """Create the telemetry for a package's server."""
         self.shows = shows_arguments(package)
         self._package = package
         self._tracer = trace.get_tracer("stubwright")
@@ -124,7 +123,7 @@ class Telemetry:
         return lambda seconds: self.end_session(metric, seconds)
 
     def _describe(self, request: Request) -> _Description:
-        """Return a message's description, cached if its method and entry are known."""
+        """Return a message's description, cached if the method and the named tool or prompt exist."""
         method, peer = request.method, request.peer
         name = request.params.get("name") if method in _NAMING else None
         key = (
@@ -142,7 +141,7 @@ class Telemetry:
         return description
 
     def _make_description(self, request: Request) -> tuple[_Description, bool]:
-        """Return a message's description, and whether its method and entry are known."""
+        """Return a message's description, and whether the method and the named tool or prompt exist."""
         attributes = common.describe_request(request.method, request.params)
         attributes.pop(_URI, None)
         attributes["mcp.protocol.version"] = request.revision.date
@@ -165,7 +164,7 @@ class Telemetry:
         error: BaseException | None,
         call_state: CallState | None,
     ) -> None:
-        """Record the outcome in the span and the metric."""
+        """Record a message's outcome in its span, and its duration in the metric."""
         span, method = observation.span, observation.method
         ending: dict[str, AttributeValue] = {}
         if method == "initialize" and is_mapping(result) and isinstance(result.get("protocolVersion"), str):
@@ -193,11 +192,11 @@ class Telemetry:
         _OPERATIONS.record(seconds, {**observation.metric, **ending} if ending else observation.metric)
 
     def end_session(self, metric: Mapping[str, AttributeValue], seconds: float) -> None:
-        """Record the duration of a session in the metric."""
+        """Record a session's duration in seconds in the metric."""
         _SESSIONS.record(seconds, {key: value for key, value in metric.items() if key != "mcp.method.name"})
 
     def _is_known_entry(self, attributes: Mapping[str, AttributeValue]) -> bool:
-        """Return whether a request's method and entry are known, because unknown ones have no limit on their number."""
+        """Return whether the method and the named tool or prompt exist; invented names are unlimited in number."""
         tool, prompt = attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.prompt.name")
         if (
             tool is not None and self._package.resolve_alias(str(tool)) not in self._package.tools
@@ -242,7 +241,7 @@ def _metric_attributes(attributes: Mapping[str, AttributeValue], *, is_known: bo
 
 
 def _describe_own(request: Request) -> dict[str, AttributeValue]:
-    """Return the attributes specific to this message."""
+    """Return the span attributes that differ between messages of the same kind."""
     attributes: dict[str, AttributeValue] = {}
     if request.method.startswith("resources/") and isinstance(uri := request.params.get("uri"), str):
         attributes[_URI] = shorten(uri)
@@ -257,7 +256,7 @@ def _describe_own(request: Request) -> dict[str, AttributeValue]:
 
 
 def _describe_error(error: BaseException) -> tuple[dict[str, AttributeValue], str]:
-    """Return an error's attributes and message."""
+    """Return an exception's attributes and the text of the span's status."""
     if isinstance(error, ProtocolError):
         code = str(error.code)
         return {"error.type": code, "rpc.response.status_code": code}, error.message
@@ -265,7 +264,7 @@ def _describe_error(error: BaseException) -> tuple[dict[str, AttributeValue], st
 
 
 def _add_arguments(span: Span, tool: Tool, call_state: CallState) -> None:
-    """Add redacted arguments and the result to a span, unless they are too large."""
+    """Add a call's redacted arguments and its result to a span, unless they are too large."""
     arguments = call_state.arguments or {}
     values = {"gen_ai.tool.call.arguments": tool.redact(arguments)}
     if call_state.result is not None and call_state.status == "completed":

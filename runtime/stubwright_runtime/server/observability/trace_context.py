@@ -17,13 +17,13 @@ _TRACEPARENT: Final = re.compile(
 
 
 def read_trace_id(traceparent: object) -> str | None:
-    """Return the trace ID in hexadecimal; `None` if the value is invalid."""
+    """Return the trace ID of a `traceparent` in hexadecimal; `None` if the value is invalid."""
     match = _TRACEPARENT.fullmatch(traceparent) if isinstance(traceparent, str) else None
     return None if match is None else match[1]
 
 
 def find_traceparent(params: Mapping[str, Any] | None, header: str | None) -> str | None:
-    """Return a request's valid `traceparent`, from `_meta` (SEP-414) or the HTTP header."""
+    """Return a request's `traceparent`, from `_meta` (SEP-414) or the HTTP header; `None` if neither is valid."""
     meta = (params or {}).get("_meta")
     in_meta = meta.get("traceparent") if is_mapping(meta) else None
     return next((text for text in (in_meta, header) if read_trace_id(text) is not None), None)

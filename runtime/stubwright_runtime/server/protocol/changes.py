@@ -22,12 +22,12 @@ class ChangeNotifier:
     def __init__(
         self, is_wanted: Callable[[Change], bool], outgoing: Notifier, meta: Mapping[str, Any] | None = None
     ) -> None:
-        """Create a notifier without pending changes.
+        """Create a notifier that has no pending changes.
 
         Args:
-            is_wanted: Returns whether the client subscribes to a change.
+            is_wanted: Returns whether the client has subscribed to a change.
             outgoing: Sends notifications to the client.
-            meta: The `_meta` of each notification, if any.
+            meta: The `_meta` to send with each notification, if any.
         """
         self._is_wanted = is_wanted
         self._outgoing = outgoing
@@ -37,7 +37,7 @@ class ChangeNotifier:
         self._has_ended = False
 
     def on_change(self, change: Change) -> None:
-        """Queue a change if the client subscribes to it."""
+        """Queue a notification if the client has subscribed to the change."""
         if self._is_wanted(change):
             self._waiting[change] = None
             self._woken.set()
@@ -51,8 +51,8 @@ class ChangeNotifier:
     def join_handshake(
         cls, subscriptions: ClientSubscriptions, changes: ChangeLog, outgoing: Notifier
     ) -> ChangeNotifier:
-        """Return the notifier for a connection with a handshake, with the changes since then (MCP 2025-11-25 and
-        earlier).
+        """Return a handshake connection's notifier, which first reports the changes since the handshake (MCP 2025-11-25
+        and earlier).
 
         Args:
             subscriptions: The connection's subscriptions.
@@ -67,7 +67,7 @@ class ChangeNotifier:
         return notifier
 
     async def run(self) -> None:
-        """Send notifications until `end` is called. After a cancellation, pending changes remain for the next run."""
+        """Send notifications until `end` is called. If cancelled, pending changes remain queued for the next run."""
         while True:
             while self._waiting:
                 change = next(iter(self._waiting))

@@ -1,4 +1,4 @@
-"""Connections' subscriptions (MCP 2025-11-25 and earlier), and the change log."""
+"""What each connection has subscribed to (MCP 2025-11-25 and earlier), and a log of list changes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from ...mcp.vocabulary import LogLevel
 
 SUBSCRIPTIONS: Final = 1000
-"""The maximum number of resources to which one connection may subscribe."""
+"""The maximum number of resources that one connection can subscribe to."""
 
 CHARACTERS: Final = 256 * 1024
-"""The maximum total length of their URIs, in characters."""
+"""The maximum total length of one connection's subscribed URIs, in characters."""
 
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
-"""A kind of entry in change notifications; resource templates count as resources."""
+"""The kind of primitive that a change notification concerns; resource templates count as resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ Publish: TypeAlias = Callable[[Change], Awaitable[None]]
 
 @dataclass(slots=True)
 class ClientSubscriptions:
-    """One connection's subscriptions.
+    """What one connection has subscribed to.
 
     Attributes:
-        level: The minimum level of log messages.
-        uris: The subscribed resources.
-        since: The number of changes before the handshake.
+        level: The minimum level of log messages to send.
+        uris: The URIs of the subscribed resources.
+        since: The number of list changes before the handshake; `None` before the handshake.
     """
 
     level: LogLevel = "info"
@@ -53,17 +53,17 @@ class ClientSubscriptions:
         """Subscribe to a resource (MCP 2025-11-25, server/resources, "Subscriptions").
 
         Raises:
-            ProtocolError: There are too many subscriptions, or their URIs are too long.
+            ProtocolError: The connection has too many subscriptions, or the URIs are too long in total.
         """
         check_subscriptions([*self.uris, uri])
         self.uris.add(uri)
 
 
 def check_subscriptions(uris: Sequence[str]) -> None:
-    """Check the limits on subscriptions.
+    """Check the number and the total length of subscribed URIs.
 
     Raises:
-        ProtocolError: There are too many, or their URIs are too long.
+        ProtocolError: There are too many URIs, or they are too long in total.
     """
     if len(uris) > SUBSCRIPTIONS:
         raise ProtocolError(INVALID_PARAMS, f"More than {SUBSCRIPTIONS} subscriptions")
@@ -74,12 +74,12 @@ def check_subscriptions(uris: Sequence[str]) -> None:
 
 @dataclass(slots=True)
 class ChangeLog:
-    """Counts list changes and records the number of the last change of each kind."""
+    """Counts list changes, and records the number of each kind's last change."""
 
     count: int = 0
     last: dict[Kind, int] = field(default_factory=dict["Kind", int])
 
     def add(self, kind: Kind) -> None:
-        """Add a change to the log."""
+        """Count a change to the list of a kind."""
         self.count += 1
         self.last[kind] = self.count

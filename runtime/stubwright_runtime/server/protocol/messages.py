@@ -31,16 +31,16 @@ _BATCH: Final = 1000
 """The maximum number of messages in a batch."""
 
 _PARTS: Final = 100_000
-"""The maximum number of tokens to search for an ID in invalid JSON."""
+"""The maximum number of tokens to scan for an ID in invalid JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The error response to a malformed message.
+    """The error response to a message that cannot be handled.
 
     Attributes:
-        id: The request ID, if readable.
-        error: The error.
+        id: The message's ID; `None` if it cannot be read.
+        error: The error to send.
     """
 
     id: str | int | None
@@ -49,13 +49,13 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ParsedMessage:
-    """A parsed message.
+    """A message from a client, or the reason that it is invalid.
 
     Attributes:
-        message: The message for the server, if any: a request, a notification or a response.
-        answer: The immediate response to the client, if any.
-        problem: A description of the error; `None` if the message is valid.
-        is_part: True if the message is part of a batch.
+        message: The message for the server to handle: a request, a notification or a response.
+        answer: The error response to send immediately, if any.
+        problem: What is wrong, for the log; `None` if the message is valid.
+        is_part: True if the message is from a batch.
     """
 
     message: Mapping[str, Any] | None = None
@@ -75,7 +75,7 @@ _DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=refuse_co
 
 
 def parse(data: bytes) -> dict[str, Any] | None:
-    """Parse a JSON object on the fast path; return `None` for anything that `read` must repair or reject."""
+    """Parse a JSON object on the fast path; return `None` for any input that `read` must repair or reject."""
     # An escaped surrogate, which `read` repairs.
     if b"\\ud" in data or b"\\uD" in data:
         return None
@@ -116,12 +116,12 @@ def read(line: bytes) -> Iterator[ParsedMessage]:
 
 
 def is_batch(data: bytes) -> bool:
-    """Return whether a line or a body starts with an array."""
+    """Return whether a line or body contains a batch, that is, starts with an array."""
     return data.removeprefix(BOM_UTF8).lstrip()[:1] == b"["
 
 
 def refuse_long(start: bytes, most: int) -> ParsedMessage:
-    """Refuse a line of more than `most` bytes, which begins with `start`."""
+    """Return the error for a line of more than `most` bytes; `start` is the line's beginning."""
     outline = _outline(start.removeprefix(BOM_UTF8).decode("utf-8", "replace"))
     return _malformed(outline, INVALID_REQUEST, f"is longer than {most} bytes")
 
@@ -150,8 +150,8 @@ def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _malformed(value: Mapping[str, Any], code: int, problem: str) -> ParsedMessage:
-    """Return the error for a malformed message: for the client or, if the message is a response, for the pending
-    question.
+    """Return the outcome of a malformed message: an error for the client or, if the message is a response, for the
+    pending request to the client.
 
     A notification never gets a response (JSON-RPC 2.0, 4.1), unless it is invalid JSON and could be any message.
     """
@@ -190,7 +190,7 @@ _INTEGER: Final = re.compile(r"-?\d{1,18}")
 
 
 def _outline(text: str) -> dict[str, Any]:
-    """Return the string and integer members of the outermost object in invalid JSON."""
+    """Return the string and integer members of the outermost object, even if the JSON is invalid."""
     members: dict[str, Any] = {}
     if not text.lstrip().startswith("{"):
         return members
@@ -209,7 +209,7 @@ def _outline(text: str) -> dict[str, Any]:
 
 
 def _read(part: str) -> str | int | None:
-    """Return a token's value if it is a string or integer."""
+    """Return a token's value if the token is a string or an integer, otherwise `None`."""
     if _INTEGER.fullmatch(part):
         return int(part)
     try:
@@ -224,7 +224,6 @@ _ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-f
 
 
 def _repair_surrogates(text: str) -> str:
-    """Replace escaped lone surrogates with U+FFFD."""
     if _HALF.search(text) is None:
         return text
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
@@ -236,7 +235,7 @@ def encode_error(request_id: str | int | None, error: ProtocolError, revision: R
     Args:
         request_id: The request ID; `None` if unknown. The response then has no `id` (MCP 2025-11-25, schema,
             `JSONRPCErrorResponse`), or `null` in older revisions (JSON-RPC 2.0, 5).
-        error: The error.
+        error: The error to send.
         revision: The client's revision; `None` if unknown, which counts as the newest.
     """
     error_object = {

@@ -1,4 +1,4 @@
-"""The errors for requests that are refused, and the revisions that they name."""
+"""The errors for refused requests, and the revisions that the errors list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ STATELESS: Final = tuple(date for date in REVISIONS if Revision.from_date(date).
 
 
 def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
-    """Return the error for a handshake on a stateless connection, which can occur only over stdio."""
+    """Return the error for `initialize` on a connection that already uses a stateless revision, possible only over
+    stdio.
+    """
     requested = (message.get("params") or {}).get("protocolVersion")
     data = {"requested": requested} if type(requested) is str else {}
     return ProtocolError(
@@ -37,7 +39,7 @@ def refuse_unknown_method(method: str) -> ProtocolError:
 
 
 def refuse_parameters(error: str) -> ProtocolError:
-    """Return the error for invalid parameters, with a description of one error."""
+    """Return the error for invalid parameters; `error` describes the first one."""
     return ProtocolError(INVALID_PARAMS, f"Invalid request parameters: {error}")
 
 
@@ -47,5 +49,5 @@ def refuse_before_handshake() -> ProtocolError:
 
 
 def refuse_id_in_use() -> ProtocolError:
-    """Return the error for a request with a pending request's ID (JSON-RPC 2.0, 4)."""
+    """Return the error for a request whose ID belongs to a pending request (JSON-RPC 2.0, 4)."""
     return ProtocolError(INVALID_REQUEST, "A request with this ID is in progress; use a unique ID for each request")

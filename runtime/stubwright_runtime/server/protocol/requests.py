@@ -24,11 +24,11 @@ from .messages import get_meta
 from .refusals import STATELESS, refuse_parameters, refuse_unknown_method
 
 _MAX_HANDSHAKE: Final = 64 * 1024
-"""The maximum size of handshake parameters as JSON, in bytes; the connection retains them."""
+"""The maximum size of handshake parameters as JSON, in characters. The connection keeps them in memory."""
 
 _SHORT_HANDSHAKE: Final = 16 * 1024
 _MAX_HANDSHAKE_PARTS: Final = 250
-"""The maximum number of objects and arrays in a long handshake; each takes about a hundred bytes when parsed."""
+"""The maximum number of objects and arrays in a long handshake; each uses about a hundred bytes of memory."""
 
 _ALREADY_INITIALIZED: Final = "The connection is already initialized; send initialize once, as its first request"
 _OTHER_ERA: Final = (
@@ -38,11 +38,11 @@ _OTHER_ERA: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of a value.
+    """A check of a JSON value's structure.
 
     Attributes:
-        fits: Returns whether a value has the shape.
-        explain: Returns the error for a value without the shape; takes the value and its path.
+        fits: Returns whether a value has the expected structure.
+        explain: Returns an error message for a value and its path; called only if the value does not fit.
     """
 
     fits: Callable[[Any], bool]
@@ -54,7 +54,7 @@ def _kind(expected: str, fits: Callable[[Any], bool]) -> Shape:
 
 
 def _describe(value: Any) -> str:
-    """Return a short description of a value."""
+    """Return a value's type, or a short value itself, for messages."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
@@ -65,7 +65,7 @@ def _describe(value: Any) -> str:
 
 
 _LONGEST_QUOTED: Final = 40
-"""The maximum length of a string quoted in an error, in characters."""
+"""The maximum length of a string that an error message quotes, in characters."""
 
 _TEXT: Final = _kind("a string", lambda value: type(value) is str)
 _FLAG: Final = _kind("true or false", lambda value: type(value) is bool)
@@ -210,17 +210,19 @@ _ANSWERS: Final = (
 
 
 def _is_answer(value: Any) -> bool:
-    """Return whether a value is the result of elicitation, roots or sampling; the content is validated later."""
+    """Return whether a value is an elicitation, roots or sampling result, whose content is validated later."""
     return any(shape.fits(value) for shape in _ANSWERS)
 
 
 _ANSWER: Final = _kind("an elicitation, roots or sampling result", _is_answer)
 _ROUND: Final[Mapping[str, Shape]] = {"inputResponses": _map_of(_ANSWER), "requestState": _TEXT}
-"""The parameters in later rounds of a request (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
+"""The additional parameters in later rounds of a request (MCP 2026-07-28, basic/patterns, "Multi Round-Trip
+Requests").
+"""
 
 
 class _Parameters:
-    """The required and optional parameters of a method, without `_meta`."""
+    """A method's required and optional parameters, without `_meta`."""
 
     def __init__(self, required: Mapping[str, Shape] | None = None, /, **optional: Shape) -> None:
         self.required = required or {}
@@ -296,7 +298,7 @@ def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shap
     """Return the shape of a method's parameters; `None` if the method does not exist in the era.
 
     Args:
-        method: The method.
+        method: The MCP method.
         stateless: True in MCP 2026-07-28 and later.
         has_tasks: True to include task methods.
     """
@@ -306,7 +308,7 @@ def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shap
 
 
 def is_stateless_request(message: Mapping[str, Any]) -> bool:
-    """Return whether a request declares its revision in `_meta` (MCP 2026-07-28); `initialize` never does."""
+    """Return whether a request declares its revision in `_meta` (MCP 2026-07-28). `initialize` never does."""
     return message["method"] != "initialize" and PROTOCOL_VERSION_META_KEY in get_meta(message)
 
 
@@ -346,7 +348,7 @@ def find_handshake_error(
 
 
 def find_unknown_revision(revision: str) -> ProtocolError | None:
-    """Return the error for a revision that is unsupported without a handshake; `None` if it is supported."""
+    """Return the error for a revision that clients cannot use without a handshake; `None` if they can."""
     if revision in STATELESS:
         return None
     data = {"supported": [*STATELESS], "requested": revision}
@@ -362,7 +364,7 @@ def _find_error(message: Mapping[str, Any], *, has_tasks: bool = False) -> Proto
 
 
 def find_size_error(params: object) -> ProtocolError | None:
-    """Return the error for handshake parameters that are too large; `None` if they are not."""
+    """Return the error for handshake parameters that are too large; `None` if their size is allowed."""
     text = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
     parts = text.count("{") + text.count("[")
     if len(text) <= _SHORT_HANDSHAKE or (len(text) <= _MAX_HANDSHAKE and parts <= _MAX_HANDSHAKE_PARTS):
@@ -372,7 +374,7 @@ def find_size_error(params: object) -> ProtocolError | None:
 
 
 def _find_envelope_error(meta: object) -> ProtocolError | None:
-    """Return the error in a request's `_meta`: a missing key or unknown revision; `None` if it is valid."""
+    """Return the error for a missing key or an unknown revision in a request's `_meta`; `None` if it is valid."""
     keys = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY)
     if not isinstance(meta, dict):
         text = f"params._meta must be an object carrying the required {keys[0]!r} and {keys[1]!r} envelope keys"

@@ -1,4 +1,4 @@
-"""Notifications and requests from a server to one client.
+"""Sends notifications and requests from a server to one client.
 
 In MCP 2026-07-28 and later, servers send no requests (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
 """
@@ -35,29 +35,28 @@ class Notifier(Protocol):
 
 
 class UnreachableError(ProtocolError):
-    """The client cannot receive requests."""
+    """The client is unable to receive requests."""
 
 
 class DisconnectedError(UnreachableError):
-    """The client has disconnected."""
+    """The client has disconnected, so it cannot receive or answer requests."""
 
     def __init__(self) -> None:
-        """Create the error for a pending or new request."""
         super().__init__(CONNECTION_CLOSED, "the client has disconnected")
 
 
 class Questions:
-    """The pending requests to one client."""
+    """Tracks the requests that one client has not answered."""
 
     def __init__(self, first: int = 1) -> None:
-        """Create a sender; `first` is the ID of its first request."""
+        """Create a tracker; `first` is the ID of the first request."""
         self._next = first
         self._open: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
         self.is_closed = False
         self._may_ask = asyncio.Event()
 
     def begin(self) -> None:
-        """Allow requests, because the client is ready."""
+        """Allow requests to the client, which is ready now."""
         self._may_ask.set()
 
     async def wait_until_ready(self) -> None:
@@ -91,7 +90,7 @@ class Questions:
             del self._open[name]
 
     def resolve(self, message: Mapping[str, Any]) -> bool:
-        """Resolve a response's pending request; return whether there was one."""
+        """Pass a response to the request that waits for it, and return whether one was waiting."""
         answer = self._open.get(message["id"]) if isinstance(message["id"], int) else None
         if answer is None:
             return False
@@ -104,7 +103,7 @@ class Questions:
         return True
 
     def close(self) -> None:
-        """Fail all pending requests because the client has disconnected."""
+        """Mark the client as disconnected, and fail all requests that wait for it."""
         self.is_closed = True
         self._may_ask.set()
         for answer in self._open.values():
@@ -116,15 +115,15 @@ class MessageSender:
     """Sends messages to one client, on its connection or on the stream of one request.
 
     Attributes:
-        questions: The pending requests to the client.
+        questions: The requests that the client has not answered.
     """
 
     def __init__(self, send: Callable[[bytes], Awaitable[None]], questions: Questions | None = None) -> None:
         """Create a sender.
 
         Args:
-            send: Sends an encoded message.
-            questions: The connection's pending requests; by default none.
+            send: Sends one encoded message.
+            questions: The connection's unanswered requests; by default a new tracker.
         """
         self._send = send
         self.questions = questions or Questions()
@@ -135,13 +134,13 @@ class MessageSender:
         await self._send(to_json({"jsonrpc": "2.0", "method": method, **fields}))
 
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """Send a request with optional parameters once the client is ready and return its result.
+        """Send a request when the client is ready, and return the client's result.
 
-        The client is notified of a cancellation or a timeout (MCP 2025-11-25, basic/utilities/cancellation;
+        After a cancellation or timeout, the client is notified (MCP 2025-11-25, basic/utilities/cancellation;
         basic/lifecycle, "Timeouts").
 
         Raises:
-            ProtocolError: The client responds with an error or takes too long.
+            ProtocolError: The client responded with an error, or did not respond in time.
             DisconnectedError: The client has disconnected.
         """
         with self.questions.open_question() as (name, answer):
@@ -165,7 +164,7 @@ class MessageSender:
                 del answer  # the future refers to the client's error, whose traceback refers to this frame: a cycle
 
     async def _withdraw(self, question: int, reason: str) -> None:
-        """Cancel a request, unless the client has disconnected."""
+        """Notify the client that a request is cancelled, unless the client has disconnected."""
         if not self.questions.is_closed:
             await self.notify("notifications/cancelled", {"requestId": question, "reason": reason})
 

@@ -1,4 +1,4 @@
-"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"): each message is handled as a separate request."""
+"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"). Each message is handled like a separate HTTP request."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _REVISION: Final = Revision.from_date(find_revision("batches"))
 _STREAM: Final = b"text/event-stream"
 
 _ANSWERED: Final = (200, 400)
-"""Statuses that apply to one message; others, such as 404, apply to the whole request."""
+"""Statuses that concern one message. Any other status, such as 404, concerns the whole batch."""
 
 _CURSOR: Final = re.compile(rb"^(?:id|retry):[^\n]*\n", re.MULTILINE)
-"""The event fields for resumption, omitted because they would resume only one message's stream."""
+"""The event fields for resumption. They are removed, because they would resume only one message's stream."""
 
 
 async def answer_batch(
     entries: Sequence[ParsedMessage], endpoint: ASGIApp, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    """Respond to a batch.
+    """Handle the messages of a batch, and send one response for all.
 
     Args:
-        entries: The messages in the batch.
-        endpoint: Handles a request with one message.
+        entries: The parsed messages.
+        endpoint: Handles an HTTP request that contains one message.
         scope: The request's ASGI scope; the body has been read.
         receive: Returns when the client disconnects.
         send: Sends the response.
@@ -76,7 +76,7 @@ async def _post(body: bytes, endpoint: ASGIApp, scope: Scope, disconnected: asyn
 
 
 class _Replies:
-    """The response to a batch."""
+    """The HTTP response to a whole batch."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -84,7 +84,7 @@ class _Replies:
         self._sending = asyncio.Lock()
 
     async def add(self, event: bytes) -> None:
-        """Send an event on the stream."""
+        """Send an event in the response, which becomes a stream."""
         async with self._sending:
             if self._has_ended:
                 return
@@ -94,7 +94,7 @@ class _Replies:
             await self._send({"type": "http.response.body", "body": event, "more_body": True})
 
     async def refuse(self, start: Message, body: bytes) -> None:
-        """Send one message's refusal as the response to the whole batch, unless the response has started."""
+        """Respond to the whole batch with one message's error, unless the response has started."""
         async with self._sending:
             if not self._has_started and not self._has_ended:
                 self._has_ended = True
@@ -102,7 +102,7 @@ class _Replies:
                 await self._send({"type": "http.response.body", "body": body})
 
     async def end(self) -> None:
-        """End the stream; if there was no response, send 202."""
+        """End the response; if no event was sent, respond with 202."""
         async with self._sending:
             if self._has_ended:
                 return
@@ -116,7 +116,7 @@ class _Replies:
 
 
 class _Reply:
-    """The response to one message of a batch."""
+    """The response to one message of a batch, added to the batch's response."""
 
     def __init__(self, replies: _Replies) -> None:
         self._replies = replies
@@ -124,7 +124,7 @@ class _Reply:
         self._body = b""
 
     async def send(self, message: Message) -> None:
-        """Process one of the response's ASGI messages."""
+        """Process one ASGI message of the response."""
         if message["type"] == "http.response.start":
             self._start = message
         elif dict(self._start["headers"]).get(b"content-type", b"").startswith(_STREAM):

@@ -1,4 +1,4 @@
-"""Sends messages from a handler to its request's client."""
+"""The channel through which a handler sends messages to the client."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class ClientChannel:
-    """Sends messages to a request's client.
+    """Sends messages to the client that sent a request.
 
-    After the client has disconnected, notifications are dropped and requests fail; the handler continues.
+    After the client has disconnected, notifications are dropped and requests fail. The handler continues.
 
     Attributes:
         token: The progress token, if the client requested progress.
-        outgoing: Sends messages that belong to the request.
-        connection: Sends messages outside any request, in MCP 2025-11-25 and earlier; `None` drops them.
+        outgoing: Sends messages on the request's stream.
+        connection: Sends messages outside any request (MCP 2025-11-25 and earlier); `None` to drop them.
         session: The HTTP session ID (MCP 2025-11-25 and earlier).
         is_resumable: True if the client can reconnect for the response after the stream has closed.
     """
@@ -40,13 +40,13 @@ class ClientChannel:
         session: str | None = None,
         release: Callable[[], None] | None = None,
     ) -> None:
-        """Create a request's channel.
+        """Create a request's channel to `client`.
 
         Args:
             client: The client.
-            params: The request's parameters.
-            outgoing: Sends messages that belong to the request.
-            urls: The pending URL elicitations.
+            params: The request's parameters, which can contain a progress token.
+            outgoing: Sends messages on the request's stream.
+            urls: The URL elicitations that the user has not completed.
             connection: Sends messages outside any request (MCP 2025-11-25 and earlier).
             session: The HTTP session ID.
             release: Closes the request's stream if the client can reconnect for the response.
@@ -63,12 +63,12 @@ class ClientChannel:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """The client's declared capabilities."""
+        """The capabilities that the client declared."""
         return self._client.capabilities
 
     @property
     def client(self) -> tuple[str, str] | None:
-        """The name and version of the client."""
+        """The client's name and version."""
         return self._client.name
 
     def wants(self, level: LogLevel) -> bool:
@@ -96,7 +96,7 @@ class ClientChannel:
             await self.outgoing.notify("notifications/message", make_log_message(level, data, logger))
 
     async def subscribe(self, uri: str) -> None:
-        """Subscribe the client to changes of a resource."""
+        """Subscribe the client to updates of a resource."""
         if self._client.subscriptions is not None:
             self._client.subscriptions.subscribe(uri)
 
@@ -110,7 +110,7 @@ class ClientChannel:
         return await self.outgoing.ask(method, params)
 
     async def record_elicitation(self, elicitation: str) -> None:
-        """Record that the client was asked to open a URL."""
+        """Record a URL elicitation that was sent, so that its completion can be reported to this client."""
         if self._urls is not None:
             self._urls.add(elicitation, self.outgoing)
 

@@ -1,4 +1,4 @@
-"""Servers as ASGI applications."""
+"""Builds ASGI applications from packages."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ def asgi_app(
     stateless: bool = False,
     health: bool = False,
 ) -> Starlette:
-    """Return the server as an ASGI application, with the server at `state.server`.
+    """Return the server as an ASGI application, which also has the server as `state.server`.
 
     Args:
         core: The server, without a transport.
-        path: The endpoint path; also served with a trailing slash.
+        path: The endpoint's path, with or without a trailing slash.
         allowed_hosts: Allowed values of the `Host` header besides localhost, with or without a port, such as
             `api.example.com` or `api.example.com:8443`. Pages from these hosts (`Origin`) are allowed, too. `*` allows
                 all.
@@ -130,7 +130,7 @@ def asgi_app(
         health: True to serve `/livez` and `/readyz`.
 
     Raises:
-        ValueError: A number is not positive, or an origin is invalid.
+        ValueError: A limit is not positive, or an origin is invalid.
     """
     all_hosts = [*_LOCAL, *allowed_hosts]
     is_protected = "*" not in all_hosts
@@ -177,7 +177,7 @@ def asgi_app(
 
 
 def _logs(awaited: AwaitedSessions | None) -> Callable[[], EventLog]:
-    """Return a function that opens the event log for one of the current caller's sessions."""
+    """Return a function that opens the event log of a new session for the current caller."""
     if awaited is not None:
         return partial(SharedReplay, awaited)
     archive = Archive()
@@ -185,7 +185,7 @@ def _logs(awaited: AwaitedSessions | None) -> Callable[[], EventLog]:
 
 
 class _Application(Starlette):
-    """The application, which bypasses Starlette's router unless the embedder has added middleware."""
+    """The ASGI application. It bypasses Starlette's router unless the embedding program has added middleware."""
 
     paths: frozenset[str]
     endpoint: ASGIApp
@@ -204,7 +204,7 @@ _TOOLSET: Final = HEADER.encode()
 
 
 class _NamedEndpoint:
-    """The endpoint for all tools or one toolset; adds the package name to log lines."""
+    """The endpoint of all tools or of one toolset. It adds the package name to log lines."""
 
     def __init__(self, app: ASGIApp, core: Core, toolset: str | None = None) -> None:
         self.app = app
@@ -232,12 +232,12 @@ class _NamedEndpoint:
 
 
 def _endpoints(path: str, inner: ASGIApp, core: Core) -> dict[str, ASGIApp]:
-    """Return the endpoints for all tools and for each toolset, keyed by path."""
+    """Return the endpoints of all tools and of each toolset, by path."""
     below = {f"{path.rstrip('/')}/{name}": _NamedEndpoint(inner, core, name) for name in core.toolsets}
     return {path: _NamedEndpoint(inner, core), **below}
 
 
 def _spellings(path: str) -> list[str]:
-    """Return a path with and without a trailing slash, because clients use both and few follow redirects for a POST."""
+    """Return a path with and without a trailing slash. Clients use both, and few follow redirects for a POST."""
     bare = path.rstrip("/")
     return [bare, f"{bare}/"] if bare else ["/"]
