@@ -322,7 +322,9 @@ def test_an_address_that_is_taken_is_told(project: Path) -> None:
         address = it.url.removeprefix("http://").removesuffix("/mcp")
         done = stubwright("dev", "--http", address, cwd=project)
     assert done.returncode == 1
-    assert f"stubwright: cannot listen on {address}: Address already in use; use port 0 for any free port" in done.stderr
+    assert (
+        f"stubwright: cannot listen on {address}: Address already in use; use port 0 for any free port" in done.stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,9 @@ def test_runs_at_the_same_time_lose_nothing(project: Path, tmp_path: Path) -> No
 def test_a_server_that_cannot_start_is_told(project: Path, tmp_path: Path) -> None:
     done = stubwright("install", "zed", "--handlers", "diary:Dairy", *quick(tmp_path), cwd=project)
     assert done.returncode == 0
-    assert "warning: the server cannot be started:\ndiary_mcp: module 'diary' has no attribute 'Dairy'; did you mean 'Diary'?" in (
-        done.stderr
+    assert (
+        "warning: the server cannot be started:\n"
+        "diary_mcp: module 'diary' has no attribute 'Dairy'; did you mean 'Diary'?" in (done.stderr)
     )
 
 

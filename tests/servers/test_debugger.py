@@ -20,7 +20,9 @@ from conftest import ROOT
 import forked
 from processes import start_process
 
-LISTENING: Final = r"a debugger can attach to 127\.0\.0\.1:(\d+) and run any code in this process; in VS Code, attach with (\{.*\})$"
+LISTENING: Final = (
+    r"a debugger can attach to 127\.0\.0\.1:(\d+) and run any code in this process; in VS Code, attach with (\{.*\})$"
+)
 INITIALIZE: Final = {
     "jsonrpc": "2.0",
     "id": 1,

@@ -339,7 +339,10 @@ async def test_without_sessions_older_clients_may_come_to_any_process(replicas: 
         capabilities: Any = client.server_capabilities
         assert not capabilities.tools.list_changed
         assert not capabilities.resources.subscribe
-        assert await told(client, "order", what="tea") == "This request requires a client with the capability 'elicitation'."
+        assert (
+            await told(client, "order", what="tea")
+            == "This request requires a client with the capability 'elicitation'."
+        )
     headers = {**_ACCEPT, "mcp-protocol-version": "2025-06-18"}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "plain", "arguments": {}}}
     async with httpx2.AsyncClient() as http:

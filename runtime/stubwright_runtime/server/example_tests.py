@@ -53,7 +53,7 @@ class Example:
 
     @property
     def skip_reason(self) -> str | None:
-        """Why the example cannot run as a test; `None` if it can."""
+        """The reason that the example cannot run as a test; `None` if it can."""
         name = self.tool.name
         hints: Mapping[str, Any] = self.tool.definition.get("annotations") or {}
         if hints.get("readOnlyHint") is not True and self.fields.get("run") is not True:

@@ -57,7 +57,7 @@ def main(
 
     Args:
         package: The package to serve.
-        argv: Command-line arguments; by default those of the process.
+        argv: Command-line arguments; by default `sys.argv[1:]`.
         verifier: Verifies HTTP requests' bearer tokens; by default created from the manifest's `auth`.
         proceed: With HTTP, called after the server is created and before the handlers are entered; can block.
 

@@ -361,7 +361,10 @@ async def test_a_missing_capability_is_told_out_of_a_group_of_tasks(package: Mod
 
     async with client(server(package, ask), era) as made:
         if era == "legacy":
-            assert text(await made.call_tool("ask")) == "error: This request requires a client with the capability 'sampling'."
+            assert (
+                text(await made.call_tool("ask"))
+                == "error: This request requires a client with the capability 'sampling'."
+            )
         else:
             with pytest.raises(mcp.MCPError, match="capability 'sampling'"):
                 await made.call_tool("ask")
@@ -442,7 +445,7 @@ async def test_a_client_that_fails_to_ask_is_told_so(package: ModuleType) -> Non
     async with client(server(package, twice), "legacy", broken) as made:
         assert text(await made.call_tool("ask")) == "error: the client refused elicitation/create: no screen"
         assert text(await made.call_tool("pay", {"sum": 3})) == (
-            "error: pay requires the user's confirmation, but the client returned no valid answer."
+            "error: pay requires the user's confirmation. The client's answer was missing or invalid."
         )
 
 

@@ -244,7 +244,9 @@ async def test_mistakes_of_a_handler_are_only_in_the_log(
 
 async def test_a_wrong_answer_without_a_schema(package: Any, caplog: pytest.LogCaptureFixture) -> None:
     error_text(await call(serve(package, say=lambda args, ctx: None), "say"))
-    assert "say returned None; expected a string, a content block, or a list of strings and content blocks" in caplog.text
+    assert (
+        "say returned None; expected a string, a content block, or a list of strings and content blocks" in caplog.text
+    )
 
 
 async def test_text_stands_among_blocks(package: Any, api: Any) -> None:

@@ -104,7 +104,7 @@ def test_a_question_after_the_client_left_fails_at_once(process: Process) -> Non
     status, log, rest = process.end()
     assert status == 0
     assert "PAID" not in log
-    assert "requires the user's confirmation, but the client returned no valid answer" in rest.decode()
+    assert "requires the user's confirmation. The client's answer was missing or invalid" in rest.decode()
 
 
 @pytest.mark.parametrize("stateless", [False, True])

@@ -48,7 +48,7 @@ _PAGES: Final = 64
 """The maximum number of cached first pages; a page's key is its list, revision and scopes."""
 
 _COMMON: Final = ("initialize", "ping", "server/discover", LISTENING, "notifications/initialized")
-"""Methods that no feature serves but that clients call often enough to cache their functions."""
+"""Methods that no feature serves, although clients call them often enough to cache their functions."""
 
 LISTS: Final = {section.method: section.name for section in SECTIONS}
 """The names of the lists, such as `tools`, by list method, such as `tools/list`."""
@@ -66,7 +66,7 @@ class Core(Hub):
         tools: Shows and hides tools for all clients.
         prompts: Shows and hides prompts for all clients.
         resources: Shows and hides resources and resource templates for all clients, and reports resource updates.
-        toolsets: The manifest's toolsets, and those that the server was started with.
+        toolsets: The manifest's toolsets, and the selected toolsets.
         tasks: The task service; `None` if no tool has `taskSupport`.
         threads: The thread pool for plain `def` handlers.
         failures: Exceptions that handlers raised, for in-process clients.

@@ -33,7 +33,7 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HandlerLocation:
-    """Where to import a package's handlers from.
+    """The location of a package's handlers in Python modules.
 
     Attributes:
         path: `module:name`; `None` if the user set no path.

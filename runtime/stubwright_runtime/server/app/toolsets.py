@@ -21,10 +21,10 @@ class UnknownToolsetError(ValueError):
 
 
 class Toolsets:
-    """A manifest's toolsets, and those that the server was started with."""
+    """A manifest's toolsets, and the toolsets that the server was started with."""
 
     def __init__(self, manifest: Mapping[str, Any], own: Sequence[str] = ()) -> None:
-        """Create a server's toolsets; `own` lists those that the server was started with.
+        """Create a server's toolsets; `own` lists the toolsets that the server was started with.
 
         Raises:
             UnknownToolsetError: The manifest does not declare one of `own`.

@@ -1,6 +1,6 @@
 """Compiles the steps of a tool's calls into one function, on the first call to the tool.
 
-Steps are selected at compile time, so a tool pays only for those that the manifest declares for it. Handler failures
+Steps are selected at compile time, so a tool pays only for its own steps. Handler failures
 become results; only cancellations and questions to the client propagate.
 """
 

@@ -1,4 +1,4 @@
-"""What the audit log and telemetry record about one call."""
+"""The state of one call, for the audit log and telemetry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEYS: Final = 50
 """The maximum number of argument names to record."""
 
 Transport: TypeAlias = Literal["http", "stdio", "memory"]
-"""How a request arrived; `memory` is an in-process client."""
+"""The transport of a request; `memory` is in-process."""
 
 
 @dataclass(slots=True)

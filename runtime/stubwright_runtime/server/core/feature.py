@@ -24,7 +24,7 @@ class Scopes(Protocol):
     """The scopes that primitives require, and authorization decisions.
 
     Attributes:
-        challenges: True if lists over HTTP include entries whose scopes the caller lacks. A call to one of them asks
+        challenges: True if lists over HTTP include entries whose scopes the caller lacks. A call to such an entry asks
             the client to request these scopes.
         every: All scopes that any primitive requires.
     """

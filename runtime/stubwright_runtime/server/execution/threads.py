@@ -67,7 +67,7 @@ class Threads:
         """Run a function in a thread and return its result. If the calling task is cancelled, the thread continues.
 
         Args:
-            name: The handler method's name, to which the maximum per method applies.
+            name: The handler method's name, for the maximum per method.
             function: Called without arguments.
             patience: The maximum time to wait for a thread, in seconds; by default the pool's `patience`.
             hold: Called before the thread starts. It returns a callback that is called, from any thread, when

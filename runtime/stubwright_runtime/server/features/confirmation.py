@@ -56,7 +56,7 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
     try:
         action = await find_rounds(request).ask(_KEY, question, partial(_parse_answer, schema), FORM)
     except InvalidAnswer:
-        return f"{tool.name} requires the user's confirmation, but the client returned no valid answer."
+        return f"{tool.name} requires the user's confirmation. The client's answer was missing or invalid."
     except MissingCapability as error:
         if settings.get("fallback") == "allow":
             return None

@@ -200,8 +200,8 @@ class Context:
     @overload
     async def once(self, key: str, function: Callable[[str], T]) -> T: ...
     async def once(self, key: str, function: Callable[..., Awaitable[T] | T]) -> T:
-        """Return the result of `function`, which is called again until it returns, and never after that in this
-        request.
+        """Return the result of `function`, which is called again until it returns, and never again in
+        this request.
 
         In MCP 2026-07-28 and later, a handler that asks questions runs again after each answer. Use `once` for effects
         that must happen only once, such as payments. The result is encrypted and sent with the question, or stored with
@@ -284,7 +284,7 @@ class Context:
             name: One of the handler's questions in the manifest that has `mode: url`.
             url: An http or https URL.
             message: The message to the user; by default the question's `message`.
-            elicitation: An elicitation ID that nobody can guess; by default a new one.
+            elicitation: An unguessable elicitation ID; by default a new one.
 
         Raises:
             KeyError: The manifest has no URL question of this name for the handler.

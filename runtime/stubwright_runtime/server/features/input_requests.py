@@ -52,7 +52,7 @@ _T = TypeVar("_T")
 _Error = TypeVar("_Error", bound=BaseException)
 
 _MAX_ATTEMPTS: Final = 3
-"""How many times a question is asked before its answer is refused as invalid or missing."""
+"""The maximum number of times to ask a question whose answer is invalid or missing."""
 
 OWN_PREFIX: Final = "stubwright."
 """The prefix of the names of the server's own questions. Unsolicited answers to these are ignored."""
@@ -221,8 +221,8 @@ class InputRequests:
         raise CallSuspension
 
     async def run_once(self, key: str, function: Callable[..., Any]) -> Any:
-        """Return the result of `function`, which is called again until it returns, and never after that in this
-        request.
+        """Return the result of `function`, which is called again until it returns, and never again in
+        this request.
 
         If `function` requires a parameter, it receives the effect's idempotency key.
 

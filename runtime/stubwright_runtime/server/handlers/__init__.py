@@ -1,1 +1,1 @@
-"""What handler code uses and implements: content blocks, messages, return types and the lifespan."""
+"""The parts that handler code uses and implements: content blocks, messages, return types and the lifespan."""

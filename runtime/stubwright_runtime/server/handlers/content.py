@@ -27,7 +27,7 @@ from ...values.sanitizing import check_base64, check_mime_type, check_uri
 Role: TypeAlias = Literal["user", "assistant"]
 
 Content: TypeAlias = str | ContentBlock | Sequence[str | ContentBlock]
-"""What a tool without an `outputSchema` returns: a string, a block, or a sequence of strings and blocks."""
+"""The result of a tool without an `outputSchema`: a string, a block, or a sequence of strings and blocks."""
 
 ResourceContents: TypeAlias = (
     str

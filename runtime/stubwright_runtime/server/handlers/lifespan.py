@@ -27,7 +27,7 @@ def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]
 
 @dataclass(frozen=True)
 class Failure:
-    """What failed (entering or exiting the handlers), for messages, and the exception."""
+    """A failure to enter or exit the handlers: a description for messages, and the exception."""
 
     action: str
     error: Exception

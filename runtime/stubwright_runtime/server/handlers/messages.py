@@ -8,7 +8,7 @@ from typing import TypeAlias
 from mcp_types import ContentBlock, PromptMessage, TextContent
 
 Messages: TypeAlias = str | ContentBlock | PromptMessage | Sequence[PromptMessage]
-"""What a prompt handler returns: a string or a block, sent as a user message, or one or more messages."""
+"""A prompt handler's result: a string or a block, sent as a user message, or one or more messages."""
 
 
 def user(content: str | ContentBlock) -> PromptMessage:

@@ -1,4 +1,4 @@
-"""What tool handlers can return in addition to output models."""
+"""Results that tool handlers can return instead of an output model."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Completions:
         ]
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return nothing: completions have no list."""
+        """Return an empty mapping, because completions have no list."""
         return {}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:

@@ -26,11 +26,11 @@ class Skills:
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return nothing: skills need no handler methods."""
+        """Return an empty list, because skills need no handler methods."""
         return []
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return nothing: the list of skills does not change while the server runs."""
+        """Return an empty mapping, because the list of skills does not change while the server runs."""
         return {}
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, Answer]:

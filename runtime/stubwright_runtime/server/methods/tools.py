@@ -127,7 +127,7 @@ class _CallTool:
         return self._entries[name]
 
     def _explain_absence(self, name: str, request: Request) -> str:
-        """Return why a tool is hidden from a caller, in one word, only for the audit record."""
+        """Return one word for the reason that hides a tool from a caller, only for the audit record."""
         if name not in self._package.tools:
             return "unknown_tool"
         if request.tools is not None and name not in request.tools:

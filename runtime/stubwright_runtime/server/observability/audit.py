@@ -112,7 +112,7 @@ class CallRecord:
 
 
 Audit: TypeAlias = Callable[[CallRecord], object] | str | PathLike[str]
-"""Where to write records: a function, called in a separate thread, or a file; `-` is standard error."""
+"""The destination of audit records: a function, called in a separate thread, or a file; `-` is standard error."""
 
 
 class Sink(Protocol):

@@ -1,4 +1,4 @@
-"""What each connection has subscribed to (MCP 2025-11-25 and earlier), and a log of list changes."""
+"""Each connection's subscriptions (MCP 2025-11-25 and earlier), and a log of list changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Publish: TypeAlias = Callable[[Change], Awaitable[None]]
 
 @dataclass(slots=True)
 class ClientSubscriptions:
-    """What one connection has subscribed to.
+    """One connection's resource subscriptions and log level.
 
     Attributes:
         level: The minimum level of log messages to send.
