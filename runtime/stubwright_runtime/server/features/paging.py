@@ -34,7 +34,7 @@ memory.
 """
 
 _LONGEST: Final = 2048
-"""The maximum size of a position in bytes, so that the cursor fits the `inputSchema`'s `maxLength`."""
+"""The maximum size of a position in bytes, so that the cursor fits the `inputSchema`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class ClientSubscriptions:
     Attributes:
         level: The minimum level of log messages to send.
         uris: The URIs of the subscribed resources.
-        since: The number of list changes before the handshake; `None` before the handshake.
+        since: The number of list changes before the handshake; `None` if unknown.
     """
 
     level: LogLevel = "info"
