@@ -670,7 +670,7 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
     done = stubwright("import", "tools", "saved.json", "-o", "m.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
-        "note: the `inputSchema` of tool `get-weather` had no `type`; it got `type: object`, as MCP requires",
+        "note: the `inputSchema` of tool `get-weather` had no `type`; `type: object` was added, as MCP requires",
         (
             "note: tool `get-weather` has the same Python name as another entry; it got `pythonName:"
             " get_hyphen_minus_weather`"

@@ -129,7 +129,7 @@ def test_what_is_no_schema_of_arguments_is_named(entry: dict[str, Any], had: str
     notes: list[str] = []
     [fixed] = tools.fix([{"name": "go", **entry}], notes)
     assert fixed["inputSchema"] == {"type": "object"}
-    assert notes == [f"tool `go` had {had}; it got a schema that accepts any arguments"]
+    assert notes == [f"tool `go` had {had}; a schema that accepts any arguments was used"]
 
 
 def test_what_was_mended_in_a_saved_list_is_noted(folder: Path) -> None:
@@ -137,7 +137,7 @@ def test_what_was_mended_in_a_saved_list_is_noted(folder: Path) -> None:
     done = stubwright("lock", "list.json", "-o", "-", cwd=folder)
     assert done.returncode == 0
     assert [tool["name"] for tool in yaml.safe_load(done.stdout)["tools"]] == ["go", "odd"]
-    assert "note: tool `go` had `true` as its `inputSchema`; it got a schema" in done.stderr
+    assert "note: tool `go` had `true` as its `inputSchema`; a schema that accepts" in done.stderr
     assert "note: tool `odd` contained lone surrogates; each was replaced with U+FFFD" in done.stderr
 
 

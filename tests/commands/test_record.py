@@ -208,7 +208,7 @@ def test_answers_come_in_turn_and_equal_calls_are_the_same(tmp_path: Path) -> No
 
 def test_a_call_that_was_not_recorded_is_refused_with_the_nearest(tmp_path: Path) -> None:
     record(tmp_path, call("greet", city="Rome", days=3), call("greet", city="Oslo", days=3, units="K"))
-    nearest = 'r.jsonl has no tools/call of "greet" with these arguments; the nearest is on line'
+    nearest = 'r.jsonl has no tools/call for "greet" with these arguments; the closest call is on line'
     refused = replay(tmp_path, call("greet", city="Oslo", days=4, units="K"), call("greet", city="Rome"), call("other"))
     assert {number: (error["code"], error["message"]) for number, error in list(refused.items())[1:]} == {
         1: (
@@ -219,7 +219,7 @@ def test_a_call_that_was_not_recorded_is_refused_with_the_nearest(tmp_path: Path
             -32602,
             f"{nearest} 4, where `days` was 3 and is now missing",
         ),
-        3: (-32602, 'r.jsonl has no tools/call of "other"; it has "greet"'),
+        3: (-32602, 'r.jsonl has no tools/call for "other"; it has "greet"'),
     }
 
 
@@ -323,7 +323,7 @@ def test_a_recording_whose_values_take_too_much_memory_is_refused(monkeypatch: p
     monkeypatch.setattr(recording_lines, "_PARTS", data.count(b"{") + data.count(b"["))
     assert len([*recording_lines.parse("r.jsonl", data)]) == 2
     data = written(("client", '{"a":[]}'), ("server", '{"a":[[],{}]}'))
-    told = r"r\.jsonl:3: there are more than 8 objects and arrays up to this line; record fewer calls"
+    told = r"r\.jsonl:3: the recording has more than 8 objects and arrays up to this line; record fewer calls"
     with pytest.raises(recording_lines.RecordingError, match=told):
         list(recording_lines.parse("r.jsonl", data))
 

@@ -139,7 +139,7 @@ def test_the_handwritten_module_is_watched_also_before_it_is_there(project: Path
         write(project / "src" / "diary.py", CLASS)
         watching.runs_again("src/diary.py:1:7: warning[SW420]: `Diary` has no method `three`")
         write(project / "src" / "diary.py", CLASS.replace("one", "won"))
-        watching.runs_again("warning[SW420]: `Diary` has no methods `one` and `three`")
+        watching.runs_again("warning[SW420]: `Diary` lacks the methods `one` and `three`")
         write(project / "diary.py", CLASS)
         watching.runs_again("\ndiary.py:1:7: warning[SW420]: `Diary` has no method `three`")
 

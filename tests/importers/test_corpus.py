@@ -92,7 +92,7 @@ def test_import_names_the_dialect_that_a_schema_is_written_in(
     assert json.dumps(fixed) == json.dumps({**first, **schema, "$schema": said}), "its keys keep their order"
     assert len(made.notes) == 1
     assert f"the `{role}` of tool `go` is invalid in its own dialect" in made.notes[0]
-    assert f"it got `$schema: {said}`" in made.notes[0]
+    assert f"`$schema` was set to `{said}`" in made.notes[0]
     assert not [found for found in check(tmp_path, made.manifest) if found.severity == "error"]
 
 

@@ -113,7 +113,9 @@ components:
         "example": {"type": "object", "properties": {"example": {"type": "number"}}},
     }
     assert components["parameters"]["b"]["examples"] == {"two": {"value": 2}}
-    told = "`api.yaml` has examples that are not JSON, which were omitted: line 8, line 8, line 9, line 9, line 11"
+    told = (
+        "`api.yaml` has examples that JSON cannot represent; they were omitted: line 8, line 8, line 9, line 9, line 11"
+    )
     assert told in imported(tmp_path, text).notes
     json = '{"openapi": "3.1.0", "info": {}, "paths": {}, "x": {"example": NaN, "examples": [-Infinity, 1]}}'
     assert value(tmp_path, json, "api.json")["x"] == {"examples": [1]}
@@ -169,7 +171,7 @@ def test_examples_of_a_saved_list_that_are_not_finite_are_left_out(tmp_path: Pat
     (tool,) = made.manifest["tools"]
     assert tool["inputSchema"]["properties"] == {"n": {"type": "number", "examples": [1]}}
     path = tmp_path / "saved.json"
-    assert made.notes[0] == f"`{path}` has examples that are not JSON, which were omitted: line 2, line 2"
+    assert made.notes[0] == f"`{path}` has examples that JSON cannot represent; they were omitted: line 2, line 2"
 
 
 @pytest.mark.parametrize("keyword", ["properties", "$defs", "patternProperties"])

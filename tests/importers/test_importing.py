@@ -551,7 +551,7 @@ def test_the_hints_of_an_imported_server_count_where_somebody_trusts_them(
     done = scripted(tmp_path, {**HELLO, **lists}, "--client", "--name", "liar", "-o", "m.yaml")
     assert done.returncode == 0, done.stderr
     assert (
-        "note: the hints of its tools are not trusted, because they come from the server: the client asks its `confirm`"
+        "note: the hints of its tools are not trusted, because they come from the server: the client calls `confirm`"
         " before each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust the hints of a tool"
         in done.stderr
     )

@@ -65,6 +65,4 @@ def test_an_import_names_the_tools_whose_results_are_large(tmp_path: Path) -> No
     (note,) = [note for note in made.cost if "large" in note and "tools" not in note]
     size = large_results.estimate_tokens({"all": {"type": "array", "items": wide}})["all"]
     assert size > large_results.LARGE
-    assert note == (
-        f"results that may be large, with estimated tokens: `all` {size:,}; `select` and `page` return only parts"
-    )
+    assert note == (f"tools with large results (estimated tokens): `all` {size:,}; reduce them with `select` or `page`")

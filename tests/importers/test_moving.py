@@ -477,7 +477,7 @@ def test_what_changes_for_functions_with_a_context_is_said(folder: Path) -> None
         f"  - `ponder`, `browse`: `session`: belongs to the connection between the two servers; {through}",
         f"  - `follow`: passes its Context to code that was not analyzed: {through}",
         "  - `describe`: `headers`: there is no HTTP request; use `ctx.principal`",
-        "  - `there`: a resource or prompt, which writes to the server's own log and cannot ask",
+        "  - `there`: resources and prompts log to the server's own log and cannot ask questions",
     ]
     handlers = (folder / "moved" / "moved_server" / "handlers.py").read_text()
     assert "        # `headers`: there is no HTTP request; use `ctx.principal`\n        return" in handlers
@@ -587,7 +587,7 @@ _TRACEBACK = """`{folder}/app.py` cannot be imported:
                 f"{_EMPTY}mcp = MCPServer('empty')\n",
                 "app.py:mcp",
                 1,
-                "`{folder}/app.py:mcp` has no tools, resources or prompts, so no server can be moved",
+                "`{folder}/app.py:mcp` has no tools, resources or prompts to move",
             ),
             ("", "json.py:mcp", 1, "rename the file"),
             (

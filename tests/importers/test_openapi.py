@@ -137,7 +137,7 @@ def test_operations_that_meet_are_told_apart(tmp_path: Path) -> None:
     paths = {"/a": {"get": {"operationId": "get.it", "responses": {}}}, "/b": {"get": {"operationId": "get it"}}}
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths})
     assert [tool["name"] for tool in made.manifest["tools"]] == ["get_it", "get_b"]
-    assert made.notes == ("`get it` (GET /b) has the same name as another operation; its tool is called `get_b`",)
+    assert made.notes == ("`get it` (GET /b) has the same name as another operation; its tool is named `get_b`",)
 
 
 def test_tools_that_meet_in_python_get_a_name(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_what_is_left_out_is_not_told_to_be_called_otherwise(tmp_path: Path) -> 
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths}, Selection(prefix="t_"))
     assert made.notes == (
         "`go` (POST /b) was omitted: its body is `application/xml`",
-        "`go` (POST /c) has the same name as another operation; its tool is called `t_post_c`",
+        "`go` (POST /c) has the same name as another operation; its tool is named `t_post_c`",
     )
 
 
@@ -185,8 +185,8 @@ def test_what_is_left_out_is_not_told_to_be_called_otherwise(tmp_path: Path) -> 
     ("selection", "why"),
     [
         (Selection(include=["z*"]), "`z*` does not match any `operationId`, tag, path or method"),
-        (Selection(rename={"z": "y"}), "there is no operation `z` to rename"),
-        (Selection(rename={"a": "b"}), "two tools would be called `b`"),
+        (Selection(rename={"z": "y"}), "the operation to rename, `z`, does not exist"),
+        (Selection(rename={"a": "b"}), "two tools would be named `b`"),
     ],
 )
 def test_a_selection_that_fits_nothing_is_an_error(selection: Selection, why: str, tmp_path: Path) -> None:
@@ -324,20 +324,20 @@ def test_the_output_schema_is_what_success_promises(responses: Any, schema: Any,
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ({"parameters": [{"name": "q", "in": "querystring"}]}, "the parameter `q` is in `querystring`"),
-        ({"parameters": [query("q", {}, style="matrix")]}, "the parameter `q` has the style `matrix`"),
+        ({"parameters": [{"name": "q", "in": "querystring"}]}, "the parameter `q` has the unsupported location `querystring`"),
+        ({"parameters": [query("q", {}, style="matrix")]}, "the parameter `q` has the unsupported style `matrix`"),
         ({"parameters": [{"name": "q", "in": "query", "content": {"text/csv": {}}}]},
-         "the parameter `q` is written as `text/csv`"),
+         "the parameter `q` has the unsupported media type `text/csv`"),
         ({"requestBody": {"required": True, "content": {}}}, "it is a GET operation that needs a body"),
-        ({"security": [{"none": []}]}, "it needs the security scheme `none`, which is not described"),
+        ({"security": [{"none": []}]}, "it needs the security scheme `none`, which the document does not define"),
         ({"parameters": [query("q", {"$ref": "#/components/nowhere"})]},
          "the reference `#/components/nowhere` does not resolve"),
         ({"parameters": [query("q", {"$ref": "../up.yaml"})]},
          "the reference `../up.yaml` leaves the document's folder"),
         ({"parameters": [query("q", {"$ref": "https://e.example/x"})]},
-         "the reference `https://e.example/x` would have to be fetched"),
+         "the reference `https://e.example/x` is not a relative path"),
         ({"parameters": [query("q", {"$dynamicRef": "#a"})]},
-         "a schema has `$dynamicRef`, at document.json#/paths/~1x/get/parameters/0/schema"),
+         "the schema at document.json#/paths/~1x/get/parameters/0/schema has the unsupported keyword `$dynamicRef`"),
     ],
 )  # fmt: skip
 def test_what_is_not_supported_is_left_out_and_told(told: Any, why: str, tmp_path: Path) -> None:

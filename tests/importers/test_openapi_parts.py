@@ -189,7 +189,7 @@ def test_alternatives_that_always_fit_together_may_do_so(tmp_path: Path) -> None
     }
     made = imported(tmp_path, document)
     assert made.manifest["tools"][0]["inputSchema"]["properties"]["body"] == {"anyOf": alternatives}
-    why = "`oneOf` became `anyOf`, because every value that matches one alternative also matches another"
+    why = "`oneOf` was replaced with `anyOf`, because every value that matches one alternative also matches another"
     assert f"`send`: {why}" in made.notes
     assert not any("accept no call" in note for note in made.notes)
 

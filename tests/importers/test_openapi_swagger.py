@@ -130,8 +130,8 @@ def test_the_base_url(told: Any, base: str | None, tmp_path: Path) -> None:
         ({"parameters": [{"in": "body", "name": "b", "schema": {}}], "consumes": ["application/xml"]},
          "its body is `application/xml`"),
         ({"parameters": [{"in": "query", "name": "q", "type": "array", "collectionFormat": ["x"]}]},
-         "the parameter `q` has the style `csv`"),
-        ({"security": [{"s": []}]}, "it needs the security scheme `s`, which is strange"),
+         "the parameter `q` has the unsupported style `csv`"),
+        ({"security": [{"s": []}]}, "it needs the security scheme `s`, which has the unsupported type strange"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_costs_the_operation_alone(told: Any, why: str, tmp_path: Path) -> None:

@@ -314,7 +314,7 @@ CHANGES: Final = {
     "split": Change(
         ((QUOTE, QUOTES),),
         check=(
-            "parcels.py:7:7: warning[SW420]: `Parcels` has no methods `quote_normal` and `quote_express`",
+            "parcels.py:7:7: warning[SW420]: `Parcels` lacks the methods `quote_normal` and `quote_express`",
             "help: write them, or add stubs for all with `stubwright generate --stubs`",
             "parcels.py:8:15: warning[SW421]: `quote_price` is no longer needed",
             "help: delete or rename it",

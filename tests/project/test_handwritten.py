@@ -457,7 +457,7 @@ def test_a_renamed_tool_is_a_renamed_method(project: Path) -> None:
 def test_a_module_that_is_not_right_is_told_with_its_place(project: Path) -> None:
     diary = project / "src" / "diary.py"
     for text, told in (
-        (None, "diary.yaml:3:20: warning[SW424]: there is no module `diary` in `.` or `src`"),
+        (None, "diary.yaml:3:20: warning[SW424]: the module `diary` was not found in `.` or `src`"),
         (DIARY.replace("class Diary", "class Dairy"), "diary.yaml:3:20: warning[SW426]: `src/diary.py` has no `Diary`"),
         (DIARY + "def (\n", "src/diary.py:10:5: warning[SW425]: this is not valid Python: invalid syntax"),
     ):

@@ -25,11 +25,11 @@ _SECTIONS: Final[Mapping[str, vocabulary.Section]] = {section.name: section for 
 _NEEDED: Final = frozenset(
     {"name", "inputSchema", "arguments", "stubwright"} | {section.key for section in vocabulary.SECTIONS}
 )
-"""Required keys: an error in one of their values removes the whole entry."""
+"""Keys that an entry requires: an invalid value removes the whole entry."""
 
 
 class UnfixableError(SourceError):
-    """The manifest is invalid even without the rejected parts; the message explains why."""
+    """The manifest is invalid even after the rejected parts were removed; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class CheckedManifest:
     """A manifest that passes `check`.
 
     Attributes:
-        manifest: The manifest.
+        manifest: The manifest without the rejected parts.
         notes: Notes on removed parts.
         warnings: The number of warnings that `check` reported.
         listed: The tools as `tools/list` sends them.
@@ -53,12 +53,12 @@ class CheckedManifest:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result of an import.
+    """An imported manifest and what to report about it.
 
     Attributes:
-        manifest: The manifest.
+        manifest: The imported manifest.
         summary: A one-line summary.
-        notes: Notes on fixes.
+        notes: Notes on changed and omitted parts.
         warnings: The number of warnings that `check` reported.
         cost: Notes on the size of `tools/list` and on options that reduce it.
         guesses: Notes on assumptions.
@@ -78,10 +78,10 @@ class ImportResult:
 
 
 def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
-    """Remove the parts that `check` rejects.
+    """Remove the manifest parts that `check` rejects.
 
     Raises:
-        UnfixableError: The manifest is invalid even without these parts.
+        UnfixableError: The manifest is invalid even after these parts were removed.
     """
     repaired: dict[str, Any] = {**manifest}
     notes = [*_strip_controls(repaired), *_drop_unwritable(repaired)]
@@ -124,7 +124,7 @@ def report_unfillable(names: Sequence[str]) -> list[str]:
 
 
 def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
-    """Return the shared schemas referenced by parts of a manifest, in order."""
+    """Return the shared schemas that manifest parts reference, in their original order."""
     names: set[str] = set()
     waiting: list[Any] = [parts]
     while waiting:
@@ -147,7 +147,7 @@ def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Itera
     if pointer[:1] != ("schemas",) or len(pointer) < 2:
         yield error
         return
-    message = f"its schema `{pointer[1]}` is wrong: {error.message}"
+    message = f"its schema `{pointer[1]}` is invalid: {error.message}"
     for index, tool in enumerate(manifest["tools"]):
         for field in vocabulary.SCHEMAS:
             if pointer[1] in select_used(manifest["schemas"], tool.get(field)):
@@ -187,7 +187,6 @@ def _drop_unwritable(manifest: dict[str, Any]) -> Iterator[str]:
 
 
 def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator[str]:
-    """Remove the parts with errors and yield a note for each."""
     reasons: dict[Pointer, str] = {}
     for error in errors:
         reasons.setdefault(_find_faulty_part(error), _PLACE.sub("", error.message))
@@ -210,7 +209,6 @@ def _make_sort_key(pointer: Pointer) -> tuple[int, int]:
 
 
 def _find_faulty_part(error: Diagnostic) -> Pointer:
-    """Return the pointer to the part to remove for an error."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if len(pointer) >= 2 and pointer[0] in _SECTIONS:
         return pointer[:3] if len(pointer) > 2 and pointer[2] not in _NEEDED else pointer[:2]

@@ -25,7 +25,6 @@ class _Primitive:
 
     @property
     def key(self) -> str:
-        """The name or URI."""
         return str(self.entry[self.section.key])
 
     def make_names(self, name: str) -> naming.Names:
@@ -37,7 +36,7 @@ class _Primitive:
 
 
 def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Add a `pythonName` to each entry whose Python name is already used and yield a note for each."""
+    """Add a `pythonName` to entries with colliding Python names, and yield a note for each."""
     tools: Sequence[dict[str, Any]] = manifest.get("tools", ())
     taken: set[str] = set()
     renamed = dict(_rename_tools(tools))
@@ -45,7 +44,7 @@ def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
         wire = tool["name"]
         if wire in renamed:
             tool["stubwright"] = {"pythonName": renamed[wire], **tool.get("stubwright", {})}
-            yield f"tool `{wire}` has the same Python name as another entry; it got `pythonName: {renamed[wire]}`"
+            yield f"tool `{wire}` has the same Python name as another entry; `pythonName: {renamed[wire]}` was added"
         taken.add(naming.name_tool(wire, renamed.get(wire)).stem)
     primitives = list(_list_primitives(manifest))
     counts = Counter(primitive.stem for primitive in primitives)
@@ -59,8 +58,8 @@ def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
         taken.add(naming.to_pascal(method))
         primitive.entry["stubwright"] = {"pythonName": method}
         yield (
-            f"{primitive.section.noun} `{primitive.key}` has the same Python name as another entry; it got `pythonName:"
-            f" {method}`"
+            f"{primitive.section.noun} `{primitive.key}` has the same Python name as another entry; `pythonName:"
+            f" {method}` was added"
         )
 
 

@@ -41,7 +41,7 @@ class ToolSizes:
         )
 
     def measure_all(self, measure: Callable[[Any], int], key: str) -> int:
-        """Return the sum of `measure` over all tools' descriptions and schemas; `key` identifies it in the cache."""
+        """Return the sum of `measure` over all tools' descriptions and schemas; `key` is the cache key of `measure`."""
         total = 0
         for tool in self.tools:
             total += measure({"description": tool.get("description")})
@@ -70,10 +70,10 @@ _SCHEMAS: Final = ("inputSchema", "outputSchema")
 def report_cost(
     lists: ToolSizes, saving: Mapping[str, int], groups: Mapping[str, Iterable[str]], unlisted: int
 ) -> list[str]:
-    """Return notes on a list's size.
+    """Return notes on the size of `tools/list`.
 
     Args:
-        lists: The tools.
+        lists: The tools to measure.
         saving: The number of bytes that each command-line option would save.
         groups: The tool names for each tag.
         unlisted: The size in bytes of output schemas that are not sent.
@@ -82,7 +82,7 @@ def report_cost(
     total = sum(sizes.values())
     if not total:
         return []
-    share = f"; output schemas, another {unlisted:,}, are only listed with `output: strict`" if unlisted else ""
+    share = f"; output schemas ({unlisted:,} bytes more) are only listed with `output: strict`" if unlisted else ""
     lines = [f"`tools/list` has {total:,} bytes{share}"]
     if total < _LARGE:
         return lines

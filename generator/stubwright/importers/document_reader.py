@@ -46,22 +46,18 @@ class SingleFileReader:
         return self.data
 
     def glob(self, _folder: str, _pattern: str) -> list[str]:
-        """Return no files."""
+        """Return an empty list, since the only file is not in a folder."""
         return []
 
     def is_within(self, _path: str, _folder: str) -> bool:
-        """Return True."""
+        """Return True: the only file is always allowed."""
         return True
 
 
 def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str) -> Document:
-    """Read a file.
+    """Read a file and parse it with `parse`, which returns a value and any problems.
 
-    Args:
-        path: The file.
-        reader: The reader of files.
-        parse: Returns the parsed value and any problems.
-        wanted: The expected file type, for messages.
+    `wanted` is the expected file type, for messages.
 
     Raises:
         DocumentError: The file cannot be read or parsed.

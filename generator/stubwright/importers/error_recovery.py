@@ -40,7 +40,7 @@ def recover_errors(
 
     Args:
         text: The document.
-        problems: Its problems.
+        problems: The problems that the strict parser found.
         name: The file, for messages.
         is_json: True for JSON, false for YAML.
     """
@@ -89,7 +89,7 @@ def _describe(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str
             "merged",
             lambda at: f"`{name}` has merge keys (`<<`), which are not part of YAML 1.2, and were expanded: {at}",
         ),
-        ("odd", lambda at: f"`{name}` has examples that are not JSON, which were omitted: {at}"),
+        ("odd", lambda at: f"`{name}` has examples that JSON cannot represent; they were omitted: {at}"),
     ]
     return [describe(find_places(kind)) for kind, describe in notes if kinds[kind]]
 

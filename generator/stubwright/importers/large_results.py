@@ -19,7 +19,7 @@ _SHOWN: Final = 5
 
 
 def estimate_tokens(schemas: Mapping[str, Json]) -> dict[str, int]:
-    """Estimate how many tokens a result has, for each schema."""
+    """Return the estimated number of tokens in a result of each schema."""
     known: Known = {}
     return {name: estimate(estimate_characters(schema, known)) for name, schema in schemas.items()}
 
@@ -35,4 +35,4 @@ def report(sizes: Mapping[str, int]) -> list[str]:
         return []
     more = f" and {len(large) - _SHOWN} more" if len(large) > _SHOWN else ""
     listed = ", ".join(f"`{name}` {sizes[name]:,}" for name in large[:_SHOWN])
-    return [f"results that may be large, with estimated tokens: {listed}{more}; `select` and `page` return only parts"]
+    return [f"tools with large results (estimated tokens): {listed}{more}; reduce them with `select` or `page`"]

@@ -27,10 +27,10 @@ STARTING: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits for one server.
+    """Limits on reading one server.
 
     Attributes:
-        seconds: The time limit.
+        seconds: The time limit for all lists.
         starting: A separate time limit in seconds for the first response, if any.
         size: The maximum response size in bytes, after decompression.
         pages: The maximum number of pages per list.
@@ -72,11 +72,7 @@ class _DeadlineReachedError(BaseException):
 
 
 class Deadline:
-    """A time limit.
-
-    Attributes:
-        seconds: The limit.
-    """
+    """A time limit."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -80,11 +80,11 @@ def read(
     started: Callable[[], None] | None = None,
     revision: str | None = None,
 ) -> ServerListing:
-    """Return a server's lists.
+    """Return a server's lists of tools, resources and prompts.
 
     Args:
         source: The server. A command gets its own variables and the SDK's default environment.
-        limits: The limits.
+        limits: Time, size and page limits.
         started: Called on the first response.
         revision: The protocol revision; by default the newest that both sides support.
 
@@ -202,7 +202,7 @@ async def open_connection(
     """Connect to a server, negotiate a revision, and keep the connection open during the block.
 
     Args:
-        source: The server.
+        source: The server to connect to.
         seconds: The time limit for the negotiation.
         max_bytes: The maximum response size in bytes.
         starting: A separate time limit in seconds for a command's first response, if any.
@@ -277,7 +277,7 @@ def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
 
 
 class _Server:
-    """A connection to a server, which explains failures."""
+    """Describes the failures of a connection to a server."""
 
     def __init__(self, source: Source, bounds: Bounds, most_pages: int = MOST_PAGES) -> None:
         self._bounds = bounds
@@ -313,7 +313,6 @@ class _Server:
         return f"{error.why}{' before its first response' if self._process is not None else ''}{fix}"
 
     def describe_invalid_messages(self) -> str:
-        """Return a hint if the server sent invalid messages."""
         count = self.connection.unreadable
         if not count:
             return ""
@@ -338,7 +337,7 @@ class Connection:
 
     Attributes:
         info: The server's `serverInfo`, with `instructions`, after the negotiation.
-        capabilities: Its capabilities, after the negotiation.
+        capabilities: The server's capabilities, after the negotiation.
     """
 
     def __init__(self, server: _Server) -> None:
@@ -387,10 +386,10 @@ class Connection:
         """Send one request and return its result.
 
         Args:
-            method: The method.
+            method: An MCP method, such as `tools/list`.
             seconds: The time limit for the response.
             headers: Additional HTTP headers.
-            params: Its parameters.
+            params: The request's parameters.
 
         Raises:
             MCPError: The server responds with an error or does not respond.
@@ -467,7 +466,7 @@ async def _connect(server: _Server) -> AsyncIterator[Connection]:
 
 
 async def _ignore_notification(_method: str, _params: Mapping[str, Any] | None) -> None:
-    """Ignore notifications of the server."""
+    """Ignore a notification from the server."""
 
 
 async def _list_everything(connection: Connection, answered: Callable[[], None], revision: str | None) -> ServerListing:
@@ -521,7 +520,6 @@ async def _list_pages(connection: Connection, section: Section, most_pages: int,
 
 
 def _describe_server(answer: Mapping[str, Any], info: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the server's information with its instructions, and its capabilities."""
     instructions = {"instructions": answer["instructions"]} if "instructions" in answer else {}
     return {**_dict(info), **instructions}, _dict(answer.get("capabilities"))
 

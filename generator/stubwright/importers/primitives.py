@@ -15,8 +15,8 @@ def fix(section: vocabulary.Section, listed: Sequence[Any], notes: list[str], pr
     """Convert a list's entries to manifest entries.
 
     Args:
-        section: The list.
-        listed: Its entries as the server listed them.
+        section: The kind of the entries.
+        listed: The entries, as the server sent them.
         notes: Receives a note for each fix.
         prefix: A prefix for prompt names.
     """

@@ -14,9 +14,9 @@ class ServerListing:
     """A server's unvalidated lists.
 
     Attributes:
-        revision: The protocol revision used.
-        info: Its `serverInfo`, with `instructions`.
-        capabilities: Its capabilities.
+        revision: The negotiated protocol revision.
+        info: The server's `serverInfo`, with `instructions`.
+        capabilities: The server's capabilities.
         sections: The entries of each list.
         notes: Notes on failed requests.
     """

@@ -26,7 +26,7 @@ _CAPABILITIES: Final = ("tools", "resources", "prompts", "completions")
 
 
 UNTRUSTED: Final = (
-    "the hints of its tools are not trusted, because they come from the server: the client asks its `confirm` before "
+    "the hints of its tools are not trusted, because they come from the server: the client calls `confirm` before "
     "each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust the hints of a tool"
 )
 """The note on a client's manifest."""
@@ -35,11 +35,11 @@ UNTRUSTED: Final = (
 def make_manifest(
     listed: ServerListing, *, name: str | None, default_name: str, prefix: str = "", emit: Sequence[str] = ()
 ) -> ImportResult:
-    """Return a server's manifest.
+    """Convert a server's lists to a manifest.
 
     Args:
-        listed: The lists.
-        name: The server's name; by default its own.
+        listed: The server's lists.
+        name: The name in the manifest; by default the name that the server reports.
         default_name: The name for a server without a name.
         prefix: A prefix for tool and prompt names.
         emit: The clients to generate, with untrusted hints; empty for a server's manifest.
@@ -95,7 +95,6 @@ def _make_server(listed: ServerListing, name: str | None, default_name: str, not
 
 
 def _order(value: Any) -> Any:
-    """Sort the keys of each entry in a list; return other values unchanged."""
     if not isinstance(value, list):
         return value
     return [_order_keys(entry) if isinstance(entry, dict) else entry for entry in value]

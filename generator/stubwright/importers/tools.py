@@ -70,7 +70,7 @@ def read(text: str, name: str = "the list", notes: list[str] | None = None) -> t
     """Return the tools in `text`, as returned by `find_tools`.
 
     Args:
-        text: The list.
+        text: The saved list.
         name: The file, for messages.
         notes: Receives a note for each kind of recovered error.
 
@@ -87,8 +87,8 @@ def read_file(path: str, reader: Reader, notes: list[str]) -> tuple[Sequence[Any
     """Return the tools in a file, as returned by `find_tools`.
 
     Args:
-        path: The file.
-        reader: The reader of files.
+        path: The file to read.
+        reader: Reads the file.
         notes: Receives a note for each kind of recovered error.
 
     Raises:
@@ -194,10 +194,10 @@ def _fix_input(wire: str, tool: Mapping[str, Any], notes: list[str]) -> Any:
     if not isinstance(schema, dict):
         # Unlike JSON Schema, MCP does not allow booleans here.
         had = f"`{shorten(json.dumps(schema))}` as its" if "inputSchema" in tool else "no"
-        notes.append(f"tool `{wire}` had {had} `inputSchema`; it got a schema that accepts any arguments")
+        notes.append(f"tool `{wire}` had {had} `inputSchema`; a schema that accepts any arguments was used")
         return {"type": "object"}
     if "type" not in schema:
-        notes.append(f"the `inputSchema` of tool `{wire}` had no `type`; it got `type: object`, as MCP requires")
+        notes.append(f"the `inputSchema` of tool `{wire}` had no `type`; `type: object` was added, as MCP requires")
         return {"type": "object", **schema}
     return schema
 
@@ -220,14 +220,13 @@ def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str
         if _find_problem(role, candidate) is None:
             notes.append(
                 f"the `{role}` of tool `{wire}` is invalid in its own dialect ({problem}), but valid in "
-                f"{dialect.name}; it got `$schema: {dialect.uri}`"
+                f"{dialect.name}; `$schema` was set to `{dialect.uri}`"
             )
             return candidate
     return schema
 
 
 def _find_problem(role: Role, schema: dict[str, Any]) -> str | None:
-    """Return the first error of `check` in a schema, or None."""
     diagnostics = metaschema.check(role, Place(""), schema, imported=True)
     return next((diagnostic.message for diagnostic in diagnostics if diagnostic.severity == "error"), None)
 

@@ -63,7 +63,6 @@ def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) ->
 
 
 def _list_models(module: ModuleType) -> Iterator[type[BaseModel]]:
-    """Yield the models that a module defines."""
     for each in vars(module).values():
         if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == module.__name__:
             yield each
@@ -130,17 +129,14 @@ class _Sources(MetaPathFinder, InspectLoader):
         self._sources = sources
 
     def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        """Return a module's spec, if it is in the package."""
         if fullname.partition(".")[0] != self._package or self._file(fullname) is None:
             return None
         return spec_from_loader(fullname, self)
 
     def get_source(self, fullname: str) -> str:
-        """Return a module's source text."""
         return self._sources[self._file(fullname) or ""].decode()
 
     def is_package(self, fullname: str) -> bool:
-        """Return whether a module is a package."""
         return str(self._file(fullname)).endswith("__init__.py")
 
     def _file(self, fullname: str) -> str | None:

@@ -51,7 +51,7 @@ def list_modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, s
 
     Args:
         manifest: The manifest.
-        code: Its generated code.
+        code: The manifest's generated code.
         units: The digests of the tools' modules.
     """
     return [*_list_shared_modules(manifest, code), *_primitives(manifest, code), *_tools(manifest, units)]
@@ -104,8 +104,8 @@ def prove(
 
     Args:
         manifest: The manifest.
-        todo: The modules.
-        artifacts: Its package's files.
+        todo: The modules to build.
+        artifacts: The files of the manifest's package.
         workers: The worker processes; None to start one.
 
     Returns:

@@ -62,13 +62,13 @@ class BuildResult:
     """The result of building one manifest.
 
     Attributes:
-        package: The path to its package.
+        package: The path to the generated package.
         changes: The changes to files; None if the manifest is invalid or up to date.
         requirements: The package's requirements, if they have changed.
-        diagnostics: Its diagnostics.
+        diagnostics: Errors and warnings about the manifest.
         documents: The documents that the diagnostics quote.
         failed: True if the manifest is invalid.
-        handlers: `module:name` of its handwritten class; may be None.
+        handlers: `module:name` of the handwritten class, if any.
         fit: The problems with the handwritten class; None if it was not checked.
         keep: Saves reusable results for the next run; called after the changes are applied.
     """
@@ -115,8 +115,8 @@ def build(
     """Compile the manifest at `path` for a target.
 
     Args:
-        path: The manifest, as diagnostics show it.
-        target: The target for its package.
+        path: The manifest's path, as diagnostics show it.
+        target: The destination for the package.
         known: The lock for the target folder.
         trust: Reuse the user's cached results from earlier runs.
         force: Overwrite generated files that were edited by hand.
@@ -213,8 +213,8 @@ def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> R
     Tools are not rechecked if the user's last `generate` found no errors and its inputs are unchanged.
 
     Args:
-        path: The manifest, as diagnostics show it.
-        target: The target for its package.
+        path: The manifest's path, as diagnostics show it.
+        target: The destination for the package.
         reader: Reads the manifest.
         shown: The manifest's path, as headers show it.
     """
@@ -255,7 +255,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     Args:
         manifest: The lowered manifest.
         folders: The folders to search for the module.
-        path: The manifest, as diagnostics show it.
+        path: The manifest's path, as diagnostics show it.
         document: The previously generated `manifest.json`.
 
     Returns:
@@ -279,9 +279,9 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         where = Path(folders[0] if folders else ".", *module.split(".")).with_suffix(".py")
         absent = Diagnostic(
             "SW424",
-            f"there is no module `{module}` in {' or '.join(f'`{folder}`' for folder in folders)}",
+            f"the module `{module}` was not found in {' or '.join(f'`{folder}`' for folder in folders)}",
             at,
-            f"write `class {name}({interface}): …` into `{where.as_posix()}`; "
+            f"add `class {name}({interface}): …` to `{where.as_posix()}`, "
             "or set `handlers` in `[tool.stubwright]` to the module's folder",
         )
         written = handwritten.HandwrittenClass(where.as_posix(), "", name, interface, manifest.package, at)

@@ -35,7 +35,7 @@ class Project:
         manifests: The paths of its manifests.
         output: The folder for packages; None for the default.
         requirements: The project's dependencies; None if it does not list any.
-        listed: The span of that list.
+        listed: The span of the dependency list.
         handlers: The folders with handwritten modules.
         patterns: The globs for manifests, relative to `folder`.
         is_vendored: True if packages use a vendored runtime.
@@ -171,7 +171,7 @@ def _problems(table: object, keys: Keys) -> Iterable[Diagnostic]:
             "SW410",
             f"unknown key `{key}` in `[tool.stubwright]`",
             keys.find_span(key),
-            help="its keys are `manifests`, `output`, `handlers`, `runtime` and `publish`",
+            help="the valid keys are `manifests`, `output`, `handlers`, `runtime` and `publish`",
         )
     manifests = table.get("manifests", [])
     if not isinstance(manifests, list) or not all(isinstance(item, str) and item for item in manifests):

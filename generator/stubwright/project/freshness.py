@@ -142,7 +142,6 @@ def _generator_with(option: str) -> str:
 
 
 def _read_unchanged(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
-    """Return the file contents by path; None if a file is missing or differs."""
     within = inside.ContainedFolder(output)
     contents: dict[str, bytes] = {}
     for path, seen in files.items():
@@ -157,7 +156,6 @@ def _read_unchanged(output: Path, files: Mapping[str, frozenset[str]]) -> Mappin
 
 
 def _are_inputs_equal(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
-    """Return whether all inputs have the same digests."""
     base = os.path.relpath(find_above(output))
     for path, seen in inputs.items():
         folder, listing, pattern = path.partition(LISTING)

@@ -55,7 +55,7 @@ def prepare(manifest: ir.Manifest, target: Target, *, handlers: str | None = Non
     """Return the command that starts a manifest's server.
 
     Args:
-        manifest: The manifest.
+        manifest: The server's manifest.
         target: The folder with its package, and the folders with handwritten modules.
         handlers: `module:name`, overriding the manifest's.
         python: The interpreter; by default the current one. Links are not resolved, because the interpreter in a
@@ -88,7 +88,7 @@ def find_lacking_scopes(manifest: ir.Manifest, granted: Sequence[str]) -> tuple[
     """Return the scopes that the server needs and the local user lacks.
 
     Args:
-        manifest: The manifest.
+        manifest: The server's manifest.
         granted: The user's scopes, which may imply others.
     """
     reached = include_scopes(manifest, granted)

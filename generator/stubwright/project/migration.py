@@ -57,7 +57,7 @@ class Old:
     left: tuple[str, ...]
 
     def list_values(self, folder: Path) -> dict[str, Any]:
-        """Return the template values for its module in a project at `folder`."""
+        """Return the template values for `old.py` in a project at `folder`."""
         try:
             root = Path(os.path.relpath(self.root, folder.resolve()))
         except ValueError:  # on another drive

@@ -35,8 +35,8 @@ def check(path: str, target: build.Target, project: Project | None, audience: Se
     """Check a manifest or return the cached result if all inputs are unchanged since the user's last check.
 
     Args:
-        path: The manifest, as diagnostics show it.
-        target: The target for its package.
+        path: The manifest's path, as diagnostics show it.
+        target: The destination for the package.
         project: Its project, if the project lists its manifests.
         audience: Targets that override the manifest's own.
     """
@@ -99,7 +99,6 @@ def _compare_with_project(
 
 
 def _read_generated(path: str, package: str, folder: Path, reader: disk.Disk) -> str | None:
-    """Return the package's previously generated `manifest.json`; None if it is unknown."""
     from stubwright.project.files import journal, tree
 
     _record_file((folder / lock.NAME).as_posix(), reader)
@@ -123,7 +122,6 @@ def _record_handlers(manifest: ir.Manifest, folders: Sequence[str], reader: disk
 
 
 def _record_file(path: str, reader: disk.Disk) -> None:
-    """Record a file as an input, whether or not it exists."""
     folder, name = posixpath.split(path)
     with suppress(OSError):
         reader.glob(folder or ".", glob.escape(name))

@@ -62,8 +62,8 @@ class SavedFindings:
     """A run's diagnostics for one manifest, with spans.
 
     Attributes:
-        path: The manifest, as diagnostics show it.
-        package: Its package.
+        path: The manifest's path, as diagnostics show it.
+        package: The name of the manifest's package.
         diagnostics: The diagnostics.
         files: The files that the diagnostics quote.
         emit: The span of `emit` if the manifest generates only a client.

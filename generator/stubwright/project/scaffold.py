@@ -46,7 +46,7 @@ class Origin:
 
     Attributes:
         fragment: An imported manifest without its `server`.
-        server: Its `server`.
+        server: The imported manifest's `server`.
         again: The `stubwright import` arguments that repeat the import in the project folder.
         is_repeatable: True if `stubwright refresh` may repeat the import because it starts no program.
         old: The server object to migrate; None if the user must write the methods.
@@ -266,7 +266,6 @@ def _quote_code(text: str) -> Code:
 
 
 def _describe_variables(document: Mapping[str, Any]) -> list[tuple[Code, Code]]:
-    """Describe the server's environment variables in Markdown."""
     return [(_quote_code(variable.name), _describe_variable(variable)) for variable in list_variables(document)]
 
 
@@ -312,7 +311,7 @@ def _next_steps(target: Path, slug: str, tools: str, wheel: wheels.Wheel | None)
     script = f".venv/bin/{_distribution(slug)}"
     served = f"{script} --http 127.0.0.1:8000"
     runtime = "" if wheel is None else f"wheels/{wheel.name} "
-    return f"""Made {target}.
+    return f"""Created {target}.
 
 Next:
   cd {shlex.quote(str(target))}

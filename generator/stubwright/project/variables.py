@@ -32,8 +32,8 @@ class Variable:
     """An environment variable.
 
     Attributes:
-        name: Its name.
-        kind: The kind of its value.
+        name: The variable's name.
+        kind: The kind of the value.
         what: The URL part, credential or argument; empty for a URL.
         owner: The API or tool.
         is_secret: True if its value is secret.

@@ -42,7 +42,7 @@ def compare(there: tree.Tree, known: lock.Lock, *, force: bool) -> tree.Changes:
 
     Args:
         there: The output folder.
-        known: The lock as read.
+        known: The lock on disk.
         force: Overwrite runtime files that were edited by hand.
     """
     files = make_artifacts()

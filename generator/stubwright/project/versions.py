@@ -27,7 +27,7 @@ def find_difference(project: Project, path: str, manifest: ir.Manifest, document
 
     Args:
         project: The project.
-        path: The manifest, as diagnostics show it.
+        path: The manifest's path, as diagnostics show it.
         manifest: The lowered manifest.
         document: The manifest's document, with the warnings that it ignores.
     """
@@ -65,7 +65,6 @@ def _is_imported(path: Path) -> bool:
 
 
 def _list_ignored(document: Json) -> Sequence[Json]:
-    """Return the codes that a manifest ignores everywhere."""
     lint = document.get("lint") if isinstance(document, dict) else None
     codes = lint.get("ignore") if isinstance(lint, dict) else None
     return codes if isinstance(codes, list) else ()

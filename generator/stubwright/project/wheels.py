@@ -58,7 +58,7 @@ def write(folder: Path, *, runtime_only: bool) -> list[Path]:
     """Write the wheels to a folder, creating it if missing, and return their paths.
 
     Args:
-        folder: The folder.
+        folder: The destination folder.
         runtime_only: Omit the compiler's wheel.
 
     Raises:

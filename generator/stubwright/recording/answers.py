@@ -65,13 +65,13 @@ class Answers:
             names = list(dict.fromkeys(_show(call.params.get(kind)) for call in calls))
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             others = f"it has {', '.join(names[:_SHOWN])}{more}" if names else "it has no calls"
-            return f"{self._path} has no {method} of {name}; {others}"
+            return f"{self._path} has no {method} for {name}; {others}"
         nearest = min(same, key=lambda call: self._distance(call, sent))
         differences = list(_compare(nearest.params, sent))
         more = f", and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
         return (
-            f"{self._path} has no {method} of {name} with these arguments; the nearest is on line {nearest.line}, "
-            f"where {', '.join(differences[:_SHOWN])}{more}"
+            f"{self._path} has no {method} for {name} with these arguments; the closest call is on line "
+            f"{nearest.line}, where {', '.join(differences[:_SHOWN])}{more}"
         )
 
     def _distance(self, call: Call, sent: Mapping[str, Any]) -> tuple[int, int]:
@@ -81,7 +81,6 @@ class Answers:
 
 
 def _compare(recorded: Mapping[str, Any], sent: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a description of each difference."""
     before, now = dict(_list_leaves(recorded)), dict(_list_leaves(sent))
     for way in dict.fromkeys([*before, *now]):
         old, new = before.get(way, _MISSING), now.get(way, _MISSING)

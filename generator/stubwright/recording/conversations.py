@@ -56,8 +56,8 @@ class Call:
     """A call with its responses, in order.
 
     Attributes:
-        method: Its method.
-        params: Its parameters, from `select_params`.
+        method: The MCP method.
+        params: The identifying parameters, from `select_params`.
         line: The line number of its first occurrence.
     """
 
@@ -84,8 +84,6 @@ class Conversation:
 
 @dataclass(slots=True)
 class _PendingRequest:
-    """A request that has no response so far."""
-
     method: str
     params: Mapping[str, Any]
     line: int

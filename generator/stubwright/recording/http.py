@@ -89,9 +89,9 @@ def run(
     """Serve until a stop signal.
 
     Args:
-        url: The endpoint.
+        url: The endpoint's URL.
         headers: Headers to add to each request.
-        listener: From `reserve`.
+        listener: The listener from `reserve`.
         recorder: Records each message.
         say: Prints the address for clients, and endpoint errors.
         auth: Provides the access token for each request.
@@ -161,7 +161,7 @@ class _Proxy:
         if not self._hosts.permits(given.get(b"host", b"")):
             await _refuse(send, 421, "This proxy answers requests for this machine only.")
         elif b"origin" in given and not self._origins.permits(given[b"origin"]):  # it adds credentials
-            await _refuse(send, 403, "Pages from other origins are not allowed.")
+            await _refuse(send, 403, "Requests from other origins are not allowed.")
         elif scope["path"].rstrip("/") != PATH:
             await _refuse(send, 404, f"The endpoint is at {PATH}.")
         else:
@@ -380,7 +380,6 @@ class _Events:
             self.problem = str(error)
 
     def feed(self, part: bytes) -> Sequence[bytes]:
-        """Return the data of each event that these bytes complete."""
         try:
             if self._decoder is not None:
                 return self._read(self._decoder.feed(part))

@@ -32,9 +32,9 @@ class Line:
     """One line with messages.
 
     Attributes:
-        number: Its number, starting at 1.
-        run: Its run.
-        exchange: Over HTTP, the number of its request.
+        number: The line number, starting at 1.
+        run: The run that recorded the line.
+        exchange: Over HTTP, the number of the request.
         is_from_client: True if a client, not the server, sent the messages.
         messages: One message, or a batch; empty if they were unreadable.
     """
@@ -71,7 +71,9 @@ def parse(path: str, data: bytes) -> Iterator[Line]:
         parts += text.count(b"[") + text.count(b"{")
         if parts > _PARTS:
             raise RecordingError(
-                path, number, f"there are more than {_PARTS:,} objects and arrays up to this line; record fewer calls"
+                path,
+                number,
+                f"the recording has more than {_PARTS:,} objects and arrays up to this line; record fewer calls",
             )
         value = _parse(path, number, text)
         if number == 1 or HEADER in value:
@@ -105,7 +107,7 @@ def _check_header(path: str, number: int, value: Mapping[str, Any]) -> None:
 
 def _read_line(path: str, number: int, value: Mapping[str, Any], runs: set[str]) -> Line:
     if value.get("run") not in runs:
-        raise RecordingError(path, number, "no line above is the header for its `run`")
+        raise RecordingError(path, number, "no earlier line is the header for its `run`")
     if value.get("from") not in _SENDERS:
         raise RecordingError(path, number, "`from` is neither `client` nor `server`")
     exchange = value.get("exchange")

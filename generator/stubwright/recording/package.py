@@ -53,15 +53,12 @@ class _ReplayFeature:
     package: ReplayPackage
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the methods that the mock needs."""
         return self.part.list_required_methods()
 
     def make_listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """Return the manifest's lists."""
         return self.part.make_listings()
 
     def list_handlers(self, server: ServerContext) -> Mapping[str, AnswerRequest]:
-        """Return the handlers, which search the recording first."""
         return {
             method: self._replay(answer) if method in conversations.CALLS else answer
             for method, answer in self.part.list_handlers(server).items()

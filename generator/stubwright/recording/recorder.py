@@ -56,10 +56,10 @@ class Recorder:
         """Record a message.
 
         Args:
-            sender: The sender.
-            data: Its bytes.
-            exchange: Over HTTP, the number of the request that it belongs to.
-            more: Additional keys for its line.
+            sender: The side that sent the message.
+            data: The message's bytes.
+            exchange: Over HTTP, the number of the message's request.
+            more: Additional keys for the line.
         """
         if not data.strip():
             return
@@ -78,8 +78,8 @@ class Recorder:
         """Record what is known about a missing message.
 
         Args:
-            sender: The sender.
-            exchange: Over HTTP, the number of its request.
+            sender: The side that sent the message.
+            exchange: Over HTTP, the number of the message's request.
             more: The keys for the line.
         """
         with self._lock:

@@ -33,7 +33,7 @@ def run(
     """Run a command between this process's standard input and output; return the recorder and the exit status.
 
     Args:
-        words: The command.
+        words: The command and its arguments.
         environment: Its environment variables.
         begin: Called once the command has started; returns the recorder for all lines, or None to stop the command.
 
@@ -93,7 +93,6 @@ class _RelayThread(threading.Thread):
         self._steps = 0  # an even number while it waits for bytes, odd while it relays
 
     def run(self) -> None:
-        """Relay bytes until one end is closed."""
         with suppress(OSError):
             while data := os.read(self._source, _CHUNK):
                 self._steps += 1
@@ -115,7 +114,6 @@ class _RelayThread(threading.Thread):
 
 
 def _make_lines(recorder: Recorder, sender: Sender) -> Lines:
-    """Return a reader that records the lines from one direction."""
     return Lines(
         lambda line: recorder.record(sender, line),
         lambda size: recorder.add_note(sender, unreadable=size, why=describe_excess(LARGEST)),

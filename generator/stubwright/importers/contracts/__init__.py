@@ -1,1 +1,1 @@
-"""Contracts: a server's lists as a manifest for review, with a digest and a location, but without secrets."""
+"""Contracts: reviewable manifests of a server's lists, with a digest and the server's location, and without secrets."""

@@ -26,9 +26,9 @@ class Contract:
     """A contract read from a file.
 
     Attributes:
-        path: The file.
-        document: Its text and parsed value.
-        location: The location of the server.
+        path: The file's path.
+        document: The file's text and parsed value.
+        location: Where the server runs.
         edited: A diagnostic if the digest does not match, else None.
     """
 
@@ -64,11 +64,7 @@ def _order_keys(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_contract(path: str, reader: Reader) -> Contract:
-    """Read a contract from a file.
-
-    Args:
-        path: The file.
-        reader: The reader of files.
+    """Read and validate the contract at `path`.
 
     Raises:
         DocumentError: The file cannot be read or is not a contract.
@@ -77,7 +73,7 @@ def read_contract(path: str, reader: Reader) -> Contract:
     location = Location.parse(document.value.get(KEY)) if isinstance(document.value, dict) else None
     if not yamlwriter.is_locked(document.text):
         problem = Diagnostic(
-            "SW405", "this file is not a contract", Span(path, 1, 1, 1, 2), "write it with `stubwright lock`"
+            "SW405", "this file is not a contract", Span(path, 1, 1, 1, 2), "create one with `stubwright lock`"
         )
         raise DocumentError(problem.message, [problem], {path: document})
     # In other versions, fields can have other meanings, and running the command could be unsafe.
@@ -85,7 +81,7 @@ def read_contract(path: str, reader: Reader) -> Contract:
     if fault is not None:
         raise DocumentError(fault.message, [fault], {path: document})
     if location is None:
-        message = f"this contract has no server location: `{KEY}` needs one of `url`, `command` and `file`"
+        message = f"this contract has no server location: `{KEY}` requires one of `url`, `command` and `file`"
         problem = Diagnostic("SW405", message, Place(path, (KEY,)), "lock the server again")
         raise DocumentError(problem.message, [problem], {path: document})
     return Contract(path, document, location, _find_edit(path, document))

@@ -23,7 +23,7 @@ class Location:
     Attributes:
         url: The URL, or an empty string.
         headers: The names of required headers.
-        command: The command's words.
+        command: The command and its arguments.
         env: The names of required environment variables; the command or URL contains `${NAME}` in place of a value.
         file: A manifest or a saved list, relative to the folder in which it was locked.
     """
@@ -71,7 +71,7 @@ class Location:
         return not any(secrets.HIDDEN in text for text in (self.url, *self.command))
 
     def to_value(self) -> dict[str, Any]:
-        """Return the contract fields, without empty ones."""
+        """Return the non-empty fields as the value of `x-contract`."""
         fields: dict[str, Any] = {
             "url": self.url,
             "headers": list(self.headers),

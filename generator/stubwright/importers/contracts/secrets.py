@@ -26,7 +26,7 @@ _TOKEN: Final = re.compile(rf"\b(?:Bearer\s+|Basic\s+|{_STARTS}|eyJ)[\w.~+/=-]{{
 """Tokens with a known prefix (GitHub, GitLab, Slack and others), and JWTs."""
 
 _TOKEN_IN_PROSE: Final = re.compile(rf"\b(?:(?:Bearer|Basic)\s+(?=\S*\d)|{_STARTS})[\w.~+/=-]{{10,}}")
-"""The same, but without phrases such as "basic information", and without JWTs, which cursors resemble."""
+"""`_TOKEN` without phrases such as "basic information", and without JWTs, which cursors resemble."""
 
 _NAME: Final = re.compile(r"\$\{([^}]+)\}")
 _SHORTEST: Final = 4  # shorter values match parts of words by chance
@@ -42,7 +42,7 @@ def hide_in_command(words: Sequence[str], variables: Mapping[str, str]) -> tuple
     """Replace the values of variables in a command with `${NAME}`, and other secrets with `…`.
 
     Args:
-        words: The command.
+        words: The command and its arguments.
         variables: The command's environment variables.
     """
     shown: list[str] = []
@@ -100,7 +100,7 @@ def list_values(url: str, headers: Mapping[str, str], variables: Mapping[str, st
 
 
 def find_leak(value: Any, secrets: Iterable[tuple[str, str]]) -> str | None:
-    """Return the name of a secret found in a JSON value, or None."""
+    """Return the name of the first secret that a JSON value contains, or None."""
     texts = [*_list_texts(value)]
     for name, secret in secrets:
         if len(secret) >= _SHORTEST_LISTED and any(secret in text for text in texts):

@@ -41,7 +41,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A key that the server sends: its security scheme, and its location and name in requests."""
+    """An API key's security scheme, and the key's location and name in requests."""
 
     scheme: str
     where: str
@@ -73,7 +73,7 @@ class Apis:
     _by_base: dict[str, str] = field(default_factory=dict)
 
     def find_credentials(self, operation: Operation) -> Sequence[Credential]:
-        """Return the keys that an operation's calls send; empty if its `security` is empty.
+        """Return the keys that an operation sends; empty if its `security` is empty.
 
         Raises:
             UnsupportedError: See `find_target`.
@@ -141,7 +141,6 @@ class Apis:
         return self._find_server(operation).url
 
     def _find_server(self, operation: Operation | None) -> Server:
-        """Return the selected server for an operation or for the document, else the first."""
         own = () if operation is None else (operation.at, operation.item)
         for holder in (*own, self.documents.root):
             bases = self._list_servers(holder)
@@ -235,7 +234,6 @@ class Apis:
                 yield name, [scope for scope in listed if isinstance(scope, str) and _SCOPE.fullmatch(scope)]
 
     def _find_security(self, holder: LocatedValue) -> list[Json] | None:
-        """Return the `security` of an operation or of the document, or None."""
         at = holder.get("security")
         value = None if at is None else self.documents.follow(at, "`security`").value
         return value if isinstance(value, list) else None
@@ -253,7 +251,6 @@ class Apis:
         return {} if holder is None else dict(self.documents.list_entries(holder, "securitySchemes"))
 
     def _is_certificate(self, name: str) -> bool:
-        """Return whether a scheme is a client certificate."""
         at = self._describe_schemes().get(name)
         return at is not None and self.documents.resolve(at).get_field("type") == "mutualTLS"
 
@@ -261,13 +258,12 @@ class Apis:
         return any(map(self._is_certificate, read_mapping(requirement)))
 
     def _needs_certificate(self, requirements: Sequence[object]) -> bool:
-        """Return whether every alternative needs a client certificate."""
         return bool(requirements) and all(map(self._has_certificate, requirements))
 
     def _find_scheme(self, name: str) -> dict[str, Json]:
         at = self._describe_schemes().get(name)
         if at is None:
-            raise UnsupportedError(f"it needs the security scheme `{name}`, which is not described")
+            raise UnsupportedError(f"it needs the security scheme `{name}`, which the document does not define")
         at = self.documents.resolve(at)
         kind, scheme = at.get_field("type"), str(at.get_field("scheme") or "").lower()
         env = make_variable(self.name, name)
@@ -279,10 +275,14 @@ class Apis:
             return {"type": "basic", "usernameEnv": f"{env}_USERNAME", "passwordEnv": f"{env}_PASSWORD"}
         where, key = at.get_field("in"), at.get_field("name")
         if where == "header" and isinstance(key, str) and not http.is_key_header(key):
-            raise UnsupportedError(f"it needs the security scheme `{name}`, whose key cannot be in the header `{key}`")
+            raise UnsupportedError(
+                f"it needs the security scheme `{name}`, whose key cannot be sent in the header `{key}`"
+            )
         if kind == "apiKey" and where in ("header", "query", "cookie") and isinstance(key, str) and key:
             return {"type": "apiKey", "in": where, "name": key, "env": env}
-        raise UnsupportedError(f"it needs the security scheme `{name}`, which is {kind} {scheme}".rstrip())
+        raise UnsupportedError(
+            f"it needs the security scheme `{name}`, which has the unsupported type {kind} {scheme}".rstrip()
+        )
 
     def _find_grant(self, scheme: LocatedValue, env: str) -> dict[str, Json]:
         """Return the settings for fetching tokens; empty if the server cannot fetch them itself."""

@@ -57,8 +57,8 @@ class Arguments:
 
     Attributes:
         schema: The `inputSchema`.
-        http: The tool's `http`.
-        uses: The referenced shared schemas.
+        http: The tool's `http` binding.
+        uses: The names of referenced shared schemas.
         withheld: Credentials that the document also lists as parameters.
         examples: The document's body examples, as arguments.
         notes: Notes on errors in the path.
@@ -93,11 +93,9 @@ class _Body:
 
     @property
     def schema(self) -> LocatedValue | None:
-        """Its schema."""
         return self.entry.get("schema")
 
     def make_form(self, schemas: Schemas) -> Parts | None:
-        """Return the form's parts, or None for other bodies."""
         if self.kind not in ("form", "multipart"):
             return None
         return Parts(self.entry, schemas, is_multipart=self.kind == "multipart")
@@ -109,8 +107,8 @@ def make_arguments(
     """Convert an operation's parameters and body to arguments.
 
     Args:
-        operation: The operation.
-        schemas: The converter for its schemas.
+        operation: The operation to convert.
+        schemas: Converts the operation's schemas.
         options: The user's preferences.
         keys: The credentials that the server sends; their parameters do not become arguments.
 
@@ -165,7 +163,6 @@ def _find_idempotency_header(operation: Operation, parameters: Sequence[Paramete
 
 
 def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapping[str, Json]]:
-    """Return the examples for a JSON or form body, as arguments."""
     if body.kind not in ("json", "form"):
         return []
     examples = operations.list_examples(schemas.documents, body.entry)
@@ -342,7 +339,6 @@ def _find_kind(media: str, entry: LocatedValue, schemas: Schemas) -> tuple[str, 
 
 
 def _flatten(operation: Operation, body: _Body, parameters: list[Parameter], schemas: Schemas) -> FlatObject | None:
-    """Return a body's properties if they can be arguments, else None."""
     if body.schema is None or body.kind not in ("json", "form", "multipart") or operation.method not in _BODIED:
         return None
     flat = schemas.flatten(body.schema if body.kind == "json" else schemas.without_null(body.schema))
@@ -402,7 +398,6 @@ def _add_body(body: _Body, schemas: Schemas, builder: _Builder) -> None:
 
 
 def _add_encoding(form: Parts | None, builder: _Builder) -> None:
-    """Add the encoding of fields and parts where it differs from the default."""
     if form is not None and (styles := form.list_styles()):
         builder.http["fields"] = styles
     if form is not None and (types := form.list_types()):

@@ -31,7 +31,7 @@ def truncate(text: str, most: int) -> str:
 
 
 def truncate_schema(schema: Json, most: int) -> Json:
-    """Truncate a schema's descriptions."""
+    """Truncate each description in a schema to at most `most` characters."""
     if not isinstance(schema, dict):
         return schema
     copy: Any = json.loads(json.dumps(schema))

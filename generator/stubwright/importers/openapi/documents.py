@@ -101,8 +101,8 @@ class Documents:
         """Read the root document.
 
         Args:
-            path: The file.
-            reader: The reader of files.
+            path: The root document's path.
+            reader: Reads the document's files.
             is_alone: True if the document cannot reference other files.
             origin: The document's URL, if any.
 
@@ -150,7 +150,7 @@ class Documents:
 
     @property
     def root(self) -> LocatedValue:
-        """The root document."""
+        """The root document's value and location."""
         return LocatedValue(self._values[self._name], self._name, ())
 
     def resolve(self, at: LocatedValue) -> LocatedValue:
@@ -213,9 +213,7 @@ class Documents:
         places = ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
         if not kinds:
             return []
-        return [
-            f"references that bundlers write where the specification allows none were followed: in place of {places}"
-        ]
+        return [f"references were followed where the specification does not allow them: in place of {places}"]
 
     def find_target(self, reference: str, file: str, pointer: tuple[str, ...] = ()) -> LocatedValue:
         """Return the target of a reference in `file`, at a pointer.
@@ -232,7 +230,7 @@ class Documents:
         path = file
         if where:
             if _SCHEME.match(where) or where.startswith("/") or "\\" in where:
-                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is not a relative path")
             if paths.is_impossible(unquote(where)):
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is not a valid path")
             resolved = paths.resolve("", file, unquote(where))
@@ -240,10 +238,12 @@ class Documents:
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder")
             path = resolved
             if self._is_alone and path != self._name:
-                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
+                raise UnsupportedError(
+                    f"the reference `{shorten(reference, _LONGEST)}` is to another file, which cannot be read"
+                )
         at = LocatedValue(self._load(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
-            raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` refers to an anchor")
+            raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor that was not found")
         # The fragment of a URI is a percent-encoded pointer (RFC 6901, section 6).
         for name in split_pointer(unquote(fragment)):
             if isinstance(at.value, dict) and name not in at.value and isinstance(at.value.get("$ref"), str):
@@ -334,7 +334,6 @@ class Documents:
     def _recover(
         self, path: str, text: str, value: Json, problems: list[Problem], *, is_json: bool
     ) -> tuple[Json, list[Problem]]:
-        """Parse a document after recovering from its errors if possible; otherwise return its problems."""
         recovered = error_recovery.recover_errors(text, problems, path, is_json=is_json) if problems else None
         if recovered is None:
             return value, problems

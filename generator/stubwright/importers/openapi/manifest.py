@@ -69,7 +69,7 @@ def make_manifest(
             notes.append(f"{operation.label} was omitted: {explain(error)}")
         else:
             if is_renamed:
-                notes.append(f"{operation.label} has the same name as another operation; its tool is called `{wire}`")
+                notes.append(f"{operation.label} has the same name as another operation; its tool is named `{wire}`")
             notes += [f"{operation.label}: {note}" for note in converted_tools[-1].notes]
             if operation.at.get_field("callbacks"):
                 notes.append(f"{operation.label}: its callbacks were omitted, because the API sends them")
@@ -129,12 +129,11 @@ def _relax(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
     notes = acceptance.report_unfillable(rechecked.unfillable)
     if not helped:
         return checked, notes
-    why = "`oneOf` became `anyOf`, because every value that matches one alternative also matches another"
+    why = "`oneOf` was replaced with `anyOf`, because every value that matches one alternative also matches another"
     return replace(rechecked, notes=checked.notes), [*notes, f"{_list_names(helped)}: {why}"]
 
 
 def _to_any_of(schema: Any) -> Any:
-    """Replace `oneOf` with `anyOf` in a schema."""
     if isinstance(schema, list):
         return [_to_any_of(each) for each in schema]
     if not isinstance(schema, dict):
@@ -151,7 +150,6 @@ def _get_call(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 def _report_invalid_examples(
     converted_tools: Sequence[_ConvertedTool], listed: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Return a note on request examples that the document's own schemas reject."""
     from stubwright_runtime.schema.validation import Validator
 
     schemas: dict[str, Mapping[str, Any]] = {tool["name"]: tool["inputSchema"] for tool in listed}
@@ -173,7 +171,6 @@ def _report_invalid_examples(
 
 
 def _report_unsecured(api_entries: Mapping[str, Any], unspecified: set[str], api_list: Apis) -> list[str]:
-    """Return a note on APIs without documented authentication, with the options that set it."""
     names = [name for name, api in api_entries.items() if name in unspecified and "auth" not in api]
     if not names:
         return []
@@ -182,7 +179,7 @@ def _report_unsecured(api_entries: Mapping[str, Any], unspecified: set[str], api
     listed = _list_names([f"`{name}`" for name in names])
     bearer = f"{{token: {{type: bearer, env: {apis.make_variable(api_list.name, 'token')}}}}}"
     overlay = f"overlay: {{apis: {{{names[0]}: {{auth: {bearer}, security: [[token]]}}}}}}"
-    what = f"the document {declared}, so calls to {listed} have no credentials; if the API needs some"
+    what = f"the document {declared}, so calls to {listed} have no credentials; if the API requires them"
     return [f"{what}, import it with `--auth bearer` or another `--auth`, or write `{overlay}`"]
 
 
@@ -201,7 +198,6 @@ _SHORT: Final = 200
 
 
 def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
-    """Return the number of bytes that each unused option would save."""
     savings = {}
     if options.longest is None:
         savings[f"--trim-descriptions {_SHORT}"] = sizes.measure_all(
@@ -293,7 +289,6 @@ def _convert_tool(
 
 
 def _add_pages(tools: Sequence[_ConvertedTool], shared: Mapping[str, Any]) -> list[str]:
-    """Add `page` to tools whose document describes pagination, with a note."""
     found_pages: list[str] = []
     for converted in tools:
         page = pages.recognize(converted.tool, shared, linked=converted.is_linked)
@@ -383,7 +378,6 @@ _VALUES: Final = 8
 
 
 def _report_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
-    """Return notes on the environment variables that the server reads."""
     notes = []
     for name, api in api_entries.items():
         for variable, entry in (api.get("variables") or {}).items():

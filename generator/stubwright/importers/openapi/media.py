@@ -29,12 +29,12 @@ def is_json(media: str) -> bool:
 
 
 def is_range(media: str) -> bool:
-    """Return whether it is a media range (RFC 9110, section 12.5.1)."""
+    """Return whether `media` is a media range (RFC 9110, section 12.5.1)."""
     return "*" in strip_parameters(media)
 
 
 def is_any(media: str) -> bool:
-    """Return whether it is a media range that includes JSON."""
+    """Return whether `media` is a media range that includes JSON."""
     return strip_parameters(media) in ("*/*", "application/*")
 
 

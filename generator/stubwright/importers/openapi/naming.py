@@ -96,11 +96,11 @@ def select(
         renamed.update(renames)
         named.append((selection.rename[renames[0]] if renames else name, operation, not renames and name != usual_name))
     if missing := [old for old in selection.rename if old not in renamed]:
-        raise SelectionError(f"there is no operation `{missing[0]}` to rename")
+        raise SelectionError(f"the operation to rename, `{missing[0]}`, does not exist")
     prefixed = [(selection.prefix + name, operation, is_renamed) for name, operation, is_renamed in named]
     counts = Counter(name for name, *_ in prefixed)
     if duplicates := [name for name, count in counts.items() if count > 1]:
-        raise SelectionError(f"two tools would be called `{duplicates[0]}`")
+        raise SelectionError(f"two tools would be named `{duplicates[0]}`")
     return prefixed
 
 

@@ -83,7 +83,7 @@ class Operation:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Its tags."""
+        """The operation's tags."""
         tags = self.at.get_field("tags")
         return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
 
@@ -95,7 +95,9 @@ class Operation:
 
     @property
     def description(self) -> str:
-        """Its summary and description, without repeating identical ones; if both are missing, words from its path."""
+        """The operation's summary and description, without repeating identical ones; if both are missing, words from
+        its path.
+        """
         values = [self.at.get_field("summary") or self.item.get_field("summary")]
         values.append(self.at.get_field("description") or self.item.get_field("description"))
         texts = dict.fromkeys(text.strip() for text in values if isinstance(text, str) and text.strip())
@@ -106,7 +108,7 @@ class Operation:
 
     @property
     def title(self) -> str:
-        """Its one-line summary, for people; if missing, words from its path."""
+        """The operation's summary in one line, for people; if missing, words from its path."""
         summary = self.at.get_field("summary") or self.item.get_field("summary")
         line = " ".join(summary.split()).rstrip(".").rstrip() if isinstance(summary, str) else ""
         return descriptions.truncate(line or describe(self.method, self.path), _LONGEST_TITLE)
@@ -124,7 +126,7 @@ def describe(method: str, path: str) -> str:
 
 
 def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operation]:
-    """Yield the operations in the document's order, with a note for each that cannot be called.
+    """Yield the operations in the document's order, and add a note for each operation that cannot be called.
 
     Raises:
         DocumentError: The document's `paths` cannot be read.
@@ -188,7 +190,7 @@ def list_places(documents: Documents, operation: Operation) -> list[tuple[str, s
 
 
 def list_parameters(documents: Documents, operation: Operation) -> list[Parameter]:
-    """Return an operation's parameters and its path item's; the operation's own replace others with the same location.
+    """Return the parameters of an operation and its path item; on a conflict, the operation's parameter wins.
 
     Raises:
         UnsupportedError: A parameter has an unsupported feature.
@@ -201,7 +203,7 @@ def list_parameters(documents: Documents, operation: Operation) -> list[Paramete
             if not isinstance(name, str) or not name:
                 raise UnsupportedError("a parameter has no name")
             if where not in _PLACES:
-                raise UnsupportedError(f"the parameter `{name}` is in `{where}`")
+                raise UnsupportedError(f"the parameter `{name}` has the unsupported location `{where}`")
             if where == "header" and (name.lower() in _OWN_HEADERS or http.is_reserved(name) or name.lower() == "host"):
                 continue
             if where == "header" and name.lower() in _CREDENTIAL_HEADERS:
@@ -233,13 +235,13 @@ def _read_parameter(documents: Documents, at: LocatedValue, name: str, where: In
             raise UnsupportedError(f"the parameter `{name}` has several media types")
         media, described = content[0]
         if not is_json(media):
-            raise UnsupportedError(f"the parameter `{name}` is written as `{media}`")
+            raise UnsupportedError(f"the parameter `{name}` has the unsupported media type `{media}`")
         schema = described.get("schema")
     else:
         schema = at.get("schema")
     style = at.get_field("style") or _STYLES[where][0]
     if style not in _STYLES[where]:
-        raise UnsupportedError(f"the parameter `{name}` has the style `{style}`")
+        raise UnsupportedError(f"the parameter `{name}` has the unsupported style `{style}`")
     explode = at.get_field("explode")
     described_as = at.get_field("description")
     return Parameter(

@@ -49,7 +49,7 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """An import's options.
+    """Options for importing an OpenAPI document.
 
     Attributes:
         media_types: Preferred media types, best first.

@@ -150,7 +150,6 @@ class _QueryArguments:
         return matching[0] if len(matching) == 1 else None
 
     def is_number(self, name: str) -> bool:
-        """Return whether an argument is a number."""
         kinds = self.properties[name].get("type")
         return kinds in ("integer", "number") or (
             isinstance(kinds, list) and not {"integer", "number"}.isdisjoint(kinds)
@@ -159,8 +158,6 @@ class _QueryArguments:
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    """A response's schema."""
-
     shared: Mapping[str, Json]
 
     def resolve(self, schema: Json, depth: int = 0) -> Mapping[str, Json]:

@@ -93,7 +93,6 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
 
 
 def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[LocatedValue], str | None]:
-    """Return the valid responses, and the reason why one is invalid."""
     responses: list[LocatedValue] = []
     reason: str | None = None
     try:
@@ -134,7 +133,6 @@ _UNTOLD: Final = frozenset({"content-type", "set-cookie", "set-cookie2"})
 
 
 def _rank(content: Mapping[str, LocatedValue], preferred: Sequence[str], schemas: Schemas) -> list[str]:
-    """Return a response's media types, best first."""
     return media_types.order(content, preferred, lambda media: 0 if _is_json(media, content[media], schemas) else 1)
 
 

@@ -35,7 +35,7 @@ _ACCEPT: Final = "application/vnd.oai.openapi+json, application/json, applicatio
 
 
 def hide_credentials(source: str) -> str:
-    """Return a source for messages and files; a URL loses its user and query."""
+    """Return a source without its URL's credentials and query, for messages and files."""
     if not http.is_url(source):
         return source
     parts = http.split(source)

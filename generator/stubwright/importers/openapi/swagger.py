@@ -165,7 +165,6 @@ def _list_parameters(parameters: Json, root: Mapping[str, Json]) -> list[tuple[J
 
 
 def _resolve(value: Json, root: Mapping[str, Json]) -> Json:
-    """Return the target of a local reference, or the value itself if it is not one."""
     reference = value.get("$ref") if isinstance(value, dict) else None
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return value

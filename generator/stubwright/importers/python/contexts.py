@@ -96,7 +96,6 @@ def analyze(names: Iterable[str]) -> Uses:
 
 
 def _describe(name: str) -> str | None:
-    """Return a note on a member, or None if it still works."""
     if name in _KEPT or name in _LOGS:
         return None
     if name == ALL:

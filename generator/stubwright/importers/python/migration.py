@@ -37,7 +37,7 @@ class NotMovedError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A server object: its file, its name there (empty for the first common name), and the Python command."""
+    """A server object: its file, its name in the file (empty for the first common name), and the Python command."""
 
     file: Path
     name: str
@@ -75,7 +75,7 @@ def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
         facts = _read_report(report)
     if facts is None or not any(listing.sections.values()):
         raise NotMovedError(
-            f"`{source.label}` has no tools, resources or prompts, so no server can be moved; if a function "
+            f"`{source.label}` has no tools, resources or prompts to move; if a function "
             "adds them, move a file that imports the server and calls that function"
         )
     return listing, _make_old(source, facts, listing)
@@ -90,13 +90,14 @@ def _read_report(report: Path) -> dict[str, Any] | None:
 
 
 def _describe(source: Source, facts: Mapping[str, Any]) -> str:
-    """Return the reason why there is no server."""
+    """Return the reason why the file has no usable server."""
     if "raised" in facts:
         lines = [to_one_line(line) for line in facts["raised"][-_LINES:]]
         quoted = "".join(f"\n  | {line}" for line in lines)
         return f"`{source.file}` cannot be imported:{quoted}{_describe_key(source, facts['missing_key'])}"
     if "shadowed" in facts:
-        return f"`import {source.file.stem}` finds `{to_one_line(facts['shadowed'])}` in its place: rename the file"
+        other = to_one_line(facts["shadowed"])
+        return f"`import {source.file.stem}` imports `{other}` instead of this file; rename this file"
     servers = ", ".join(f"`{to_one_line(name)}`" for name in facts["servers"])
     hint = f"; it has the server objects {servers}" if servers else "; it has no server object at its top level"
     if facts["other"] is not None:
@@ -133,7 +134,7 @@ def _make_old(source: Source, facts: Mapping[str, Any], listing: ServerListing) 
     changes += [f"{_quote(names)}: {to_one_line(note)}" for note, names in tools.items()]
     if facts["elsewhere"]:
         changes.append(
-            f"{_quote(facts['elsewhere'])}: a resource or prompt, which writes to the server's own log and cannot ask"
+            f"{_quote(facts['elsewhere'])}: resources and prompts log to the server's own log and cannot ask questions"
         )
     if facts["protected"]:
         changes.append("its authentication: declare `auth` in the manifest")

@@ -84,7 +84,6 @@ def _get_key(error: BaseException) -> str | None:
 
 
 def _find(module: Any, path: Path, name: str) -> tuple[Any, dict[str, Any]]:
-    """Return the server object, if any, and the report."""
     there = Path(getattr(module, "__file__", None) or "/").resolve()
     if there != path:
         return None, {"shadowed": str(there)}
@@ -195,7 +194,6 @@ def _list_tools(server: Any) -> Iterable[Any]:
 
 
 def _list_others(server: Any) -> Iterable[Any]:
-    """Return resources, templates and prompts with their functions."""
     for manager, held in (("resource", "_resources"), ("resource", "_templates"), ("prompt", "_prompts")):
         yield from getattr(getattr(server, f"_{manager}_manager", None), held, {}).values()
     kept = getattr(getattr(server, "_local_provider", None), "_components", {})  # FastMCP 3 and later

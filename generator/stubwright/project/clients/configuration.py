@@ -79,7 +79,7 @@ class Entry:
         return jsonc.without_member(text, self.path, comments=self.client.form == "jsonc")
 
     def list_replaced(self) -> tuple[str, ...]:
-        """Return the parts that contain substrings that the client would expand: the command, or variable names."""
+        """Return the parts of the entry that the client would expand: the command, or variable names."""
         expands = self.client.expands
         if expands is None:
             return ()

@@ -75,7 +75,7 @@ def parse(entry: Any, environment: Mapping[str, str]) -> Server:
         environment: The environment for expanding variables.
 
     Raises:
-        EntryError: The entry has neither a command nor a URL, or needs an unknown value.
+        EntryError: The entry has neither a command nor a URL, or uses a variable without a value.
     """
     if not isinstance(entry, dict):
         raise EntryError("its entry is not an object")
@@ -121,7 +121,7 @@ def _expand_all(texts: list[Any], environment: Mapping[str, str], used: dict[str
     def get_value(match: re.Match[str]) -> str:
         default = (match["more"] or "").startswith(":-")
         if match["more"] and not default:
-            raise EntryError(f"its client prompts for `{match[0]}`, whose value is unknown")
+            raise EntryError(f"its client prompts for `{match[0]}`, so the value is unknown")
         value = environment.get(match["name"]) if default else _look_up(match["name"], environment)
         if value is None:
             return match["more"][2:]

@@ -24,7 +24,7 @@ _KINDS: Final = {"[": "a list", '"': "a text", "t": "a boolean", "f": "a boolean
 
 
 class EditError(Exception):
-    """A text cannot be edited; `problem` explains why."""
+    """JSON or TOML text cannot be edited; `problem` explains why."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -37,7 +37,7 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
     Args:
         text: A JSON object, or an empty string.
         path: The keys on the path to the member, outermost first.
-        value: Its value, for `json.dumps`.
+        value: The member's value, for `json.dumps`.
         comments: True if the text may have comments and trailing commas.
 
     Raises:
@@ -140,7 +140,6 @@ class _TokenizedText:
         return f"{before}{'' if has_comma else ','}{after}{inserted}{text[end:]}"
 
     def remove(self, node: Node, key: str) -> str:
-        """Remove a member from an object."""
         children = list((node.children or {}).items())
         index = next(number for number, (name, _) in enumerate(children) if name == key)
         key_node, value = children[index][1]
@@ -169,7 +168,6 @@ class _TokenizedText:
         return list((node.children or {}).values())[-1][1]
 
     def _has_line_break(self, start: int, end: int) -> bool:
-        """Return whether there is a line break between two offsets."""
         return not {"\n", "\r"}.isdisjoint(self.text[start:end])
 
 
@@ -227,6 +225,5 @@ def _before(text: str, offset: int) -> str:
 
 
 def _find_indent(text: str, offset: int) -> str:
-    """Return the indentation of the line at an offset."""
     line = _before(text, offset)
     return line[: len(line) - len(line.lstrip())]

@@ -33,7 +33,7 @@ class Client:
         project: The project's file, relative to its folder; None for clients without project files.
         sources: The documentation pages for its files.
         more: Fields in its entries besides `command`, `args` and `env`.
-        expands: The substrings that it expands in its file, such as `${NAME}`; None for no expansion.
+        expands: The substrings that the client expands in its file, such as `${NAME}`; None for no expansion.
         then: What the user must do to load a new server.
     """
 

@@ -105,7 +105,6 @@ def _replace_table(text: str, path: tuple[str, str], block: str) -> str:
 
 
 def _find_tables(container: Container, name: str) -> list[Table]:
-    """Return the tables with this name that have headers."""
     return [item for key, item in container.body if key == name and _has_header(item, key)]
 
 

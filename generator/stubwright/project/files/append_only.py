@@ -42,7 +42,7 @@ class AppendedFile:
             raise
 
     def shorten(self, size: int) -> None:
-        """Truncate the file. Raises OSError."""
+        """Truncate the file to `size` bytes. Raises OSError."""
         os.ftruncate(self._descriptor, size)
 
     def close(self) -> None:

@@ -138,7 +138,7 @@ def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
 
     Raises:
         NotWritableError: The path is relative, and a link in it points outside the working folder.
-        OSError: The file cannot be written; the error has its name.
+        OSError: The file cannot be written; the error contains its path.
     """
     staged = None
     refuse_links_out(path)
@@ -212,7 +212,7 @@ def name_temporary(target: Path, number: int, run: str) -> Path:
 def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False, mode: int | None = None) -> Path:
     """Write `data` next to `target`, to be renamed later; with `safe`, flush it to disk.
 
-    The file gets the mode of the existing file, or else `mode`, or else the default mode.
+    A replaced file keeps its mode; a new file has `mode`, or by default the mode from the umask.
     """
     mode = target.stat().st_mode & 0o777 if target.is_file() else mode
     beside = name_temporary(target, number, run)

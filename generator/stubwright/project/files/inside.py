@@ -96,7 +96,6 @@ class ContainedFolder:
         return self._real[folder]
 
     def _link(self, path: str) -> str:
-        """Return the first link in a path."""
         steps = path.split("/")
         prefixes = (f"{self.folder}/{'/'.join(steps[: count + 1])}" for count in range(len(steps)))
         return next((prefix for prefix in prefixes if find_kind(prefix) == "link"), f"{self.folder}/{path}")

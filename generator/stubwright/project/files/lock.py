@@ -58,7 +58,7 @@ class Lock:
     manifests: Mapping[str, Entry] = field(default_factory=dict)
 
     def find_owner(self, path: str) -> str | None:
-        """Return the manifest with `path` in its entry."""
+        """Return the manifest that `path` was generated from, or None."""
         return next((name for name, entry in self.manifests.items() if path in entry.files), None)
 
     def find_digests(self, path: str) -> frozenset[str]:

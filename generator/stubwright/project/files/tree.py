@@ -110,12 +110,12 @@ def compare(
 
     Args:
         tree: The output folder.
-        known: The lock as read.
+        known: The lock on disk.
         manifest: The manifest's name in the lock.
         new_entry: The entry with the digest of the inputs; its files are added here.
         artifacts: All files of the manifest.
         force: Overwrite generated files that were edited by hand.
-        at: The location of the package's name.
+        at: The location of the package name, for diagnostics.
         project: All of the project's manifests, if all are compiled; other manifests count as removed.
     """
     output = tree.folder
@@ -302,7 +302,7 @@ def find_strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Col
 
     Args:
         output: The output folder.
-        before: The lock as read.
+        before: The lock on disk.
         known: The lock with all compiled manifests.
         packages: The packages to search; None for all. Other packages could belong to manifests that were not compiled.
     """

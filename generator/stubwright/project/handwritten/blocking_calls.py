@@ -40,7 +40,7 @@ def find_blocking(module: Module, methods: Iterable[Function], handlers: Collect
     """Yield the calls in `async def` methods that block the event loop.
 
     Args:
-        module: The module.
+        module: The handwritten module.
         methods: The methods of its class.
         handlers: The names of handler methods, which can also be plain functions.
     """
@@ -60,7 +60,6 @@ def find_blocking(module: Module, methods: Iterable[Function], handlers: Collect
 
 
 def _calls(function: ast.AsyncFunctionDef, around: Mapping[str, str]) -> Iterator[tuple[ast.expr, str]]:
-    """Yield a function's calls to blocking functions, each with its qualified name."""
     known = scopes.find_meanings_inside(function, around)
     for statement in function.body:
         yield from _below(statement, known)

@@ -68,7 +68,7 @@ def compare(
     """Compare a class with the methods that the manifest requires.
 
     Args:
-        written: The class.
+        written: The handwritten class.
         needed: The required methods.
         before: The methods required when the package was last generated, each with its result class.
         renamed: The new names of renamed methods, by old name.
@@ -127,7 +127,7 @@ def _report_missing(name: str, missing: Sequence[HandlerMethod], at: Span) -> Di
     more = len(missing) - _LISTED
     listed = ", ".join([*first, last]) + f" and {more} more" if more > 0 else f"{', '.join(first)} and {last}"
     fix = "write them, or add stubs for all with `stubwright generate --stubs`"
-    return Diagnostic("SW420", f"`{name}` has no methods {listed}", at, fix)
+    return Diagnostic("SW420", f"`{name}` lacks the methods {listed}", at, fix)
 
 
 _LISTED: Final = 10
@@ -238,14 +238,12 @@ class _Class:
     path: str
 
     def find_span(self, node: ast.ClassDef | Function) -> Span:
-        """Return the span of a class or method name."""
         keyword = {ast.ClassDef: "class ", ast.FunctionDef: "def ", ast.AsyncFunctionDef: "async def "}[type(node)]
         column = node.col_offset + len(keyword) + 1
         return Span(self.path, node.lineno, column, node.lineno, column + len(node.name))
 
 
 def _module(written: HandwrittenClass) -> ast.Module | Diagnostic:
-    """Parse the module; return a diagnostic if it is invalid."""
     try:
         return ast.parse(written.text)
     except SyntaxError as error:
@@ -291,7 +289,7 @@ def _absent(written: HandwrittenClass, module: ast.Module) -> Diagnostic | None:
         return None
     classes = [node.name for node in module.body if isinstance(node, ast.ClassDef)]
     near = find_nearest(written.name, classes)
-    fix = f"did you mean `{near}`?" if near else f"write `class {written.name}({written.handlers}): …` there"
+    fix = f"did you mean `{near}`?" if near else f"add `class {written.name}({written.handlers}): …` to the module"
     return Diagnostic("SW426", f"`{written.path}` has no `{written.name}`", written.at, fix)
 
 
@@ -393,7 +391,6 @@ def _parse_name(annotation: ast.expr | None) -> str | None:
 
 
 def _annotated(method: HandlerMethod) -> frozenset[str]:
-    """Return the names in a stub's annotations, except builtins."""
     return method.result.names.union(*(parameter.type.names for parameter in method.parameters))
 
 

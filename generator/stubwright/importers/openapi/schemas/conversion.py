@@ -47,8 +47,9 @@ _FLAGS: Final[Mapping[Side, str]] = {"request": "readOnly", "response": "writeOn
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Identifies a shared schema: its location, its side if the sides differ, and the other alternatives' discriminator
-    values."""
+    """Identifies a shared schema by location, by side if requests and responses differ, and by the discriminator values
+    of the other alternatives.
+    """
 
     file: str
     pointer: tuple[str, ...]
@@ -412,7 +413,7 @@ class _Conversion:
             raise UnsupportedError(f"the schema at {at.reference} is not a mapping")
         for key in _UNSERVED:
             if key in value:
-                raise UnsupportedError(f"a schema has `{key}`, at {at.reference}")
+                raise UnsupportedError(f"the schema at {at.reference} has the unsupported keyword `{key}`")
         absent |= self._find_absent(at)
         is_old_reference = self.schemas.documents.minor == 0 and isinstance(value.get("$ref"), str)
         # Other references need the shared schema to be closed, so the part gets an open copy.
@@ -498,13 +499,11 @@ class _Conversion:
         return {key: entry}
 
     def _find_excluded(self, union: LocatedValue, item: LocatedValue) -> Names:
-        """Return the discriminator values for a union's other alternatives."""
         if not isinstance(item.get_field("$ref"), str):
             return ()
         return self.schemas.discriminators.find_excluded(union, self.schemas.documents.resolve(item))
 
     def _convert_discriminator(self, entry: Json, at: LocatedValue) -> dict[str, Json]:
-        """Convert a discriminator to an annotation, with a `mapping` to shared schemas."""
         if not isinstance(entry, dict) or not any(at.list_items(key) for key in ("oneOf", "anyOf")):
             return {}
         targets = self.schemas.discriminators.convert_mapping(at)
@@ -597,7 +596,6 @@ class _Conversion:
 
 @cache
 def _find_problem(pattern: str) -> str | None:
-    """Return the reason why validators reject a pattern, or None."""
     from stubwright_runtime.schema.validation import Validator
 
     try:
@@ -608,7 +606,6 @@ def _find_problem(pattern: str) -> str | None:
 
 
 def _convert_bytes(schema: dict[str, Any], *, is_old: bool) -> None:
-    """Convert 3.0's `format: byte` to base64."""
     if is_old and schema.get("format") == "byte":
         del schema["format"]
         schema["contentEncoding"] = "base64"

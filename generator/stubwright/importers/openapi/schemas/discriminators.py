@@ -374,7 +374,6 @@ class Discriminators:
         return [name for name, target in mapping.items() if self._key(target) == self._key(at)]
 
     def _read_mapping(self, at: LocatedValue) -> dict[str, LocatedValue]:
-        """Return the schemas in a `mapping` by name, without broken references."""
         discriminator = at.get("discriminator")
         entries = discriminator.list_entries("mapping") if discriminator is not None else []
         found: dict[str, LocatedValue] = {}
@@ -385,20 +384,17 @@ class Discriminators:
         return found
 
     def _find_default(self, union: LocatedValue) -> LocatedValue | None:
-        """Return a union's default alternative."""
         default = self._find_named_default(union)
         listed = () if default is None else self._list_targets(union, *_ALTERNATIVES)
         return next((target for target in listed if default and self._key(target) == self._key(default)), None)
 
     def _find_named_default(self, at: LocatedValue) -> LocatedValue | None:
-        """Return the schema for `defaultMapping`, which is new in OpenAPI 3.2."""
         discriminator = at.get_field("discriminator")
         name = discriminator.get("defaultMapping") if isinstance(discriminator, dict) else None
         is_known = isinstance(name, str) and self._documents.minor >= _DEFAULT_SINCE
         return self._find_named(name, at.file) if is_known and isinstance(name, str) else None
 
     def _find_named(self, name: str, file: str) -> LocatedValue | None:
-        """Resolve a name or reference in a `mapping`."""
         is_name = "#" not in name and "/" not in name  # `com.acme.Cat` can be a component or a file
         references = [f"#/components/schemas/{name}", f"#/definitions/{name}"] if is_name else []
         for reference in [*references, name]:
@@ -454,7 +450,6 @@ def _convert_names(names: Iterable[str], parts: Iterable[LocatedValue]) -> list[
 
 
 def _walk(root: LocatedValue) -> Iterator[LocatedValue]:
-    """Yield the mappings in a document."""
     waiting = [root]
     while waiting:
         at = waiting.pop()

@@ -228,7 +228,6 @@ class Parts:
         return next((media for media in self._list_media(name) if not media_types.is_range(media)), "")
 
     def _list_media(self, name: str | None) -> list[str]:
-        """Return the media types in a part's `encoding`; empty if it has no name."""
         encoding = self._entry.get("encoding")
         part = encoding.get(name) if encoding is not None and name is not None else None
         listed = part.get_field("contentType") if part is not None else None
@@ -275,7 +274,6 @@ def _is_text_type(media: str) -> bool:
 
 
 def _has_file(schema: Json) -> bool:
-    """Return whether a schema is base64, or a list of base64."""
     if not isinstance(schema, dict):
         return False
     below = [item for key in (*_ALTERNATIVES, "prefixItems") for item in schema.get(key) or ()]
@@ -315,7 +313,6 @@ def _is_plain(schema: Json, shared: Mapping[str, Json], depth: int = 8) -> bool:
 
 
 def _list_items(at: LocatedValue) -> list[LocatedValue]:
-    """Return the schemas for a list's items: `items` and `prefixItems`."""
     rest = at.get("items")
     return [*at.list_items("prefixItems"), *([] if rest is None else [rest])]
 
