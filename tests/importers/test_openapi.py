@@ -324,7 +324,8 @@ def test_the_output_schema_is_what_success_promises(responses: Any, schema: Any,
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ({"parameters": [{"name": "q", "in": "querystring"}]}, "the parameter `q` has the unsupported location `querystring`"),
+        ({"parameters": [{"name": "q", "in": "querystring"}]},
+         "the parameter `q` has the unsupported location `querystring`"),
         ({"parameters": [query("q", {}, style="matrix")]}, "the parameter `q` has the unsupported style `matrix`"),
         ({"parameters": [{"name": "q", "in": "query", "content": {"text/csv": {}}}]},
          "the parameter `q` has the unsupported media type `text/csv`"),

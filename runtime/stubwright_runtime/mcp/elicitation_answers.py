@@ -70,7 +70,7 @@ class Declined:
     """The person declined (MCP 2025-11-25, client/elicitation, "Response Actions", `decline`)."""
 
     def __bool__(self) -> Literal[False]:
-        """Return False: it is not an answer."""
+        """Return False, since there is no answer."""
         return False
 
 
@@ -80,5 +80,5 @@ class Cancelled:
     """The person dismissed the question (MCP 2025-11-25, client/elicitation, "Response Actions", `cancel`)."""
 
     def __bool__(self) -> Literal[False]:
-        """Return False: it is not an answer."""
+        """Return False, since there is no answer."""
         return False

@@ -176,7 +176,6 @@ def _read_keyword(path: tuple[str, ...] | None, place: Mapping[str, Any]) -> Mir
 
 
 def _find_argument(arguments: object, path: Sequence[str]) -> object:
-    """Return an argument, or `None` if it is missing."""
     for name in path:
         if not is_mapping(arguments):
             return None

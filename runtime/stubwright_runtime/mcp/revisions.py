@@ -56,9 +56,9 @@ class Revision:
     """An MCP revision.
 
     Attributes:
-        date: Its date, such as `2025-11-25`.
-        features: Its features.
-        fields: The fields that it added, by object: `server`, or a list such as `tools`.
+        date: The revision's date, such as `2025-11-25`.
+        features: The features that the revision has.
+        fields: The fields that the revision added, by object: `server`, or a list such as `tools`.
     """
 
     date: str
@@ -72,7 +72,9 @@ class Revision:
     @staticmethod
     @lru_cache(64)
     def from_date(date: str) -> Revision:
-        """Return the revision with a date, or for an unknown date, the newest older one or the oldest."""
+        """Return the revision with a date; for an unknown date, the newest earlier revision, or the oldest if none is
+        earlier.
+        """
         return _BY_DATE.get(date) or next(
             (revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0]
         )
@@ -142,7 +144,7 @@ UNNAMED: Final = "2025-03-26"
 
 
 def negotiate(date: str) -> str:
-    """Negotiate a revision for a requested one (MCP 2025-11-25, basic/lifecycle)."""
+    """Return the revision to use for a client's requested revision (MCP 2025-11-25, basic/lifecycle)."""
     return date if date in HANDSHAKES else HANDSHAKES[-1]
 
 

@@ -67,9 +67,9 @@ class Variable:
     """A variable in a template.
 
     Attributes:
-        name: The name.
-        operator: Its expression's operator, or an empty string.
-        many: Whether its value is a list (`{/path*}`).
+        name: The variable's name.
+        operator: The expression's operator, or an empty string.
+        many: Whether the value is a list (`{/path*}`).
     """
 
     name: str

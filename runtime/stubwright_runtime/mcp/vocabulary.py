@@ -50,10 +50,10 @@ PAGES: Final = "ui://"
 """The URI prefix for pages that applications show with results (MCP Apps, SEP-1865, "UI Resource Format")."""
 
 PAGE_MIME: Final = "text/html;profile=mcp-app"
-"""The MIME type for these pages."""
+"""The MIME type for pages of MCP Apps."""
 
 PAGES_EXTENSION: Final = "io.modelcontextprotocol/ui"
-"""The extension for these pages (SEP-1865, "Extension Identifier")."""
+"""The extension for pages of MCP Apps (SEP-1865, "Extension Identifier")."""
 
 SKILLS: Final = "skill://"
 """The URI prefix for skill files (SEP-2640, "Resource Mapping")."""
@@ -90,7 +90,7 @@ IDEMPOTENCY_KEY: Final = "idempotencyKey"
 """The call parameter for the client's idempotency key, which is equal in each retry (proposed in SEP-3182)."""
 
 IDEMPOTENCY_META_KEY: Final = f"io.modelcontextprotocol/{IDEMPOTENCY_KEY}"
-"""The equivalent `_meta` key, for proxies that drop unknown parameters."""
+"""The `_meta` key for the idempotency key, for proxies that drop unknown parameters."""
 
 REPLAY_META_KEY: Final = "io.stubwright/replayed"
 """The `_meta` key that marks a replayed result (`policy.once`)."""
@@ -123,7 +123,7 @@ class Hint:
     false: str
 
     def describe(self, value: bool) -> str:
-        """Describe a value."""
+        """Return the description of one of the hint's values."""
         return self.true if value else self.false
 
 

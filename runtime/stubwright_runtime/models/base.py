@@ -44,7 +44,6 @@ class _NullMarker:
     """
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the type's schema with the marker."""
         schema = handler(source)
         return cast("CoreSchema", {**schema, "metadata": {**schema.get("metadata", {}), _NULL_ALLOWED: True}})
 
@@ -75,7 +74,6 @@ class _Wire:
     growing: tuple[tuple[str, str, Callable[[], object]], ...]
 
     def find_defaulted(self) -> Iterator[tuple[str, str]]:
-        """Yield the fields with defaults, with their wire names."""
         yield from self.fixed.items()
         yield from ((name, key) for name, key, _ in self.growing)
 
@@ -97,8 +95,6 @@ def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
 
 
 def _make_serializer(cls: type[Model]) -> Callable[..., Any]:
-    """Return a function that serializes instances of `cls`."""
-
     def serialize(
         model: Model, handler: core_schema.SerializerFunctionWrapHandler, info: core_schema.SerializationInfo
     ) -> Any:

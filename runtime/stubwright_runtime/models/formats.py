@@ -33,7 +33,6 @@ class _Time(dt.time):
     written: str | None = None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        """Return the function and arguments that copy and unpickle it."""
         return super().__reduce_ex__(protocol) if self.written is None else (_read_time, (self.written,))
 
 
@@ -43,7 +42,6 @@ class _DateTime(dt.datetime):
     written: str | None = None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        """Return the function and arguments that copy and unpickle it."""
         return super().__reduce_ex__(protocol) if self.written is None else (_read_date_time, (self.written,))
 
 
@@ -51,7 +49,6 @@ class _PathlessUrl(AnyUrl):
     """A URL without a path, such as `https://example.com`. Pydantic would add a slash."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the function and arguments to unpickle it."""
         return _read_url, (str(self),)
 
 
@@ -193,7 +190,7 @@ def is_exact(form: str, text: str) -> bool:
 
 
 def write(value: object) -> str | None:
-    """Format a value of one of the types or return `None` for other values.
+    """Format a value of a format's Python type; return `None` for other values.
 
     Raises:
         ValueError: A time has no offset from UTC, or RFC 3339 cannot express its offset.
@@ -279,7 +276,6 @@ def _type_name(schema: Any) -> str:
 
 
 def _strip_label(choice: Any) -> Any:
-    """Return an alternative without its label."""
     return choice[0] if is_list(choice) else choice
 
 

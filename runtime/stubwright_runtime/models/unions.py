@@ -149,12 +149,10 @@ def _make_labels(choices: Iterable[Any]) -> list[str]:
 
 
 def _strip_label(choice: Any) -> Any:
-    """Return an alternative without its label."""
     return choice[0] if is_list(choice) else choice
 
 
 def _make_label(schema: Any) -> str:
-    """Return an alternative's label for error messages."""
     match schema["type"]:
         case "definition-ref":
             return str(schema["schema_ref"]).partition(":")[0].rpartition(".")[2]
@@ -194,7 +192,6 @@ def _make_chooser(union: object, fits: Sequence[Callable[[Any], bool]]) -> Calla
 
 
 def _read(value: object, handler: Callable[[object], Any], only: int) -> Any:
-    """Parse a value with one alternative."""
     before, _STATE.only = _STATE.only, only
     _STATE.depth += 1
     try:
@@ -241,7 +238,6 @@ def _repeats(value: Json) -> bool:
 
 
 def _count_fields_set(value: object) -> int:
-    """Count the set fields of all models in a value."""
     count, waiting = 0, [value]
     while waiting:
         here = waiting.pop()

@@ -33,7 +33,7 @@ def make_http_client(
         options: Further arguments for `httpx2.AsyncClient`.
 
     Raises:
-        SettingError: A proxy or the certificates of the environment cannot be used.
+        SettingError: A proxy or certificate setting in the environment is invalid.
     """
     context = context or share_tls_context()
     transport = transport or make_direct_transport(context)
@@ -41,10 +41,10 @@ def make_http_client(
 
 
 def make_direct_transport(context: ssl.SSLContext | None = None) -> DirectTransport | None:
-    """Create a transport that bypasses httpx2's connections, or return `None` with proxies or without httptools.
+    """Create a transport with its own connections; return `None` if a proxy is set or httptools is missing.
 
     Raises:
-        SettingError: A proxy or the certificates of the environment cannot be used.
+        SettingError: A proxy or certificate setting in the environment is invalid.
     """
     if check_proxies():
         return None

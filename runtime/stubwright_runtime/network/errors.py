@@ -29,7 +29,7 @@ def check_proxies() -> bool:
     """Check the proxy settings in the environment, which HTTP clients read when they are created.
 
     Returns:
-        Whether any are set.
+        True if any proxy is set.
 
     Raises:
         SettingError: A proxy is not a URL, its scheme is unsupported, or its package is missing.
@@ -42,7 +42,9 @@ def check_proxies() -> bool:
             raise SettingError(f"the proxy in the environment variable {kind}_proxy is not a URL")
         scheme = shown.partition(":")[0]
         if scheme not in _PROXY_SCHEMES:
-            raise SettingError(f"the proxy {shown} in the environment is not one of {', '.join(_PROXY_SCHEMES)}")
+            raise SettingError(
+                f"the proxy {shown} in the environment has a scheme other than {', '.join(_PROXY_SCHEMES)}"
+            )
         if scheme.startswith("socks") and find_spec("socksio") is None:
             raise SettingError(f"the proxy {shown} in the environment requires `pip install 'httpx2[socks]'`")
     return bool(given)
@@ -53,7 +55,7 @@ def describe(error: BaseException, otherwise: str | None = None, *, url: str | N
 
     Args:
         error: An error from `httpx2`, `anyio` or the system.
-        otherwise: The text to use without a system error. By default the error's own.
+        otherwise: The text to use without a system error. By default the error's text.
         url: The requested URL, if the message may mention the proxy and the variable for certificates.
     """
     reason = _find_reason(error, otherwise)

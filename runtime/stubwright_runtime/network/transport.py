@@ -213,9 +213,9 @@ class _Connection(asyncio.Protocol):
         origin: The scheme, the host and the port.
         since: When it became idle, by the monotonic clock.
         status: The response status.
-        version: Its HTTP version, such as `1.1`.
-        reason: Its reason phrase.
-        headers: Its headers.
+        version: The response's HTTP version, such as `1.1`.
+        reason: The response's reason phrase.
+        headers: The response headers.
         is_complete: Whether the whole response has arrived.
         failure: The error that closed the connection, or `None`.
     """
@@ -333,7 +333,6 @@ class _Connection(asyncio.Protocol):
             raise httpx2.ReadTimeout("reading the response timed out") from error
 
     async def _wait(self) -> None:
-        """Wait until data arrives, or writing resumes."""
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             await self._waiter
@@ -360,11 +359,9 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the connection."""
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Parse incoming bytes."""
         if self.is_complete:  # it would become part of the next response
             self.fail(httpx2.RemoteProtocolError("the server sent more than its response"))
             return
@@ -411,7 +408,6 @@ class _Connection(asyncio.Protocol):
             raise ValueError("the server sent more than its response")
 
     def on_status(self, reason: bytes) -> None:
-        """Store the reason phrase."""
         self.reason += reason
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -453,7 +449,6 @@ class _Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def on_message_complete(self) -> None:
-        """Complete the response."""
         self.is_complete = self._has_head
 
     def _wake(self) -> None:
@@ -465,7 +460,7 @@ class Body(httpx2.AsyncByteStream):
     """The body of a response, as it arrives."""
 
     def __init__(self, transport: DirectTransport, connection: _Connection) -> None:
-        """Read a connection's response. `aclose` releases the connection."""
+        """Create the body of a connection's response; `aclose` releases the connection."""
         self.connection = connection
         self._transport = transport
         self._is_closed = False

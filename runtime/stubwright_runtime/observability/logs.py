@@ -183,7 +183,6 @@ class _Format(logging.Formatter):
     folds = False
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging calls it
-        """Format a record's traceback."""
         if not self.folds or ei[1] is None:
             return super().formatException(ei)
         from .tracebacks import format_folded
@@ -191,7 +190,6 @@ class _Format(logging.Formatter):
         return format_folded(ei[1])
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format the record."""
         return replace_controls(super().format(record)).replace("\n", "\n  ")
 
 

@@ -193,8 +193,6 @@ class Secret:
 
 
 class _RecentSecrets:
-    """The latest secrets, within limits."""
-
     def __init__(self) -> None:
         self._kept: deque[Secret] = deque()
         self._size = 0

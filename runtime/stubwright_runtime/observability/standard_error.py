@@ -114,7 +114,6 @@ class BackgroundStream:
                 self._changed.notify_all()
 
     def _write(self, data: bytes) -> None:
-        """Write all bytes. Raises OSError."""
         while data:
             try:
                 data = data[os.write(self._descriptor, data) :]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
 _BOUNDARIES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
-"""The bucket boundaries in seconds for the conventions' four metrics."""
+"""The bucket boundaries in seconds for the four metrics of the OpenTelemetry conventions."""
 
 LARGEST: Final = 64 * 1024
 """The maximum length of arguments or a result in a span."""

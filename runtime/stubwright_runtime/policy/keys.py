@@ -221,13 +221,11 @@ def _verifies(key: Mapping[str, Any]) -> bool:
 
 
 def _fits(key: Mapping[str, Any], algorithm: str) -> bool:
-    """Return whether a key's type and curve match an algorithm."""
     kind, curve = ALGORITHMS[algorithm]
     return key.get("kty") == kind and key.get("alg", algorithm) == algorithm and (not curve or key.get("crv") == curve)
 
 
 def _key(jwk: Mapping[str, Any], algorithm: str) -> PyJWK | None:
-    """Parse a key; return `None` if it is invalid."""
     try:
         return PyJWK(dict(jwk), algorithm)
     except (PyJWTError, TypeError, ValueError) as error:

@@ -89,8 +89,6 @@ def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """The limits on one tool."""
-
     slots: _Slots | None
     timeout: float | None
     result: int | None
@@ -109,15 +107,12 @@ class _Bounds:
 
 
 class _Slots:
-    """The concurrency slots of one tool."""
-
     def __init__(self, most: int) -> None:
         self.most = most
         self._taken = 0
         self._waiting: deque[anyio.Event] = deque()
 
     def try_acquire(self) -> bool:
-        """Acquire a slot if one is free, and return whether one was."""
         if self._taken >= self.most:
             return False
         self._taken += 1

@@ -78,8 +78,6 @@ _State: TypeAlias = Literal["running", "done", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class _OncePolicy:
-    """The `once` policy of one tool."""
-
     key: Sequence[str] | str
     seconds: float
     runs_unknown: bool
@@ -456,7 +454,6 @@ def _replay(request: Request, outcome: Outcome) -> Outcome:
 
 
 def _restore(tool: Tool, call: _Call, kept: _Record) -> Outcome:
-    """Return the stored outcome of an earlier call."""
     if kept.result is not None:
         return Outcome(kept.result, kept.status, kept.reason)
     return refuse(

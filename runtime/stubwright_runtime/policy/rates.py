@@ -29,7 +29,7 @@ class Rates:
     """
 
     def __init__(self, store: Store) -> None:
-        """Count calls in `store` if it is shared, or else in memory."""
+        """Count calls in `store` if it is shared, otherwise in memory."""
         self._windows = Windows() if store.pool is None else SharedWindows(store)
         self.uncounted = 0
 

@@ -144,7 +144,6 @@ def _cut_error(result: Mapping[str, Any], most: int, end: str) -> list[dict[str,
 
 
 def _find_room(content: Sequence[Mapping[str, Any]], most: int) -> int:
-    """Return the number of characters available for text."""
     return tokens.fit(most) - sum(count_characters(block) for block in content if block["type"] != "text")
 
 
@@ -175,7 +174,6 @@ def _advise(tool: Tool) -> str:
 
 
 def _list_narrowing(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of arguments that reduce results."""
     plain = {name: name.lower().replace("_", "").replace("-", "") for name in schema.get("properties") or ()}
     has_amount = not _AMOUNTS.isdisjoint(plain.values())
     for names in (_AMOUNTS, _FILTERS, _PLACES if has_amount else frozenset[str]()):

@@ -22,7 +22,7 @@ class Scopes:
     Attributes:
         challenges: Whether callers over HTTP see entries whose scopes they lack and get a challenge when they use
             them.
-        every: All required scopes.
+        every: All scopes that any entry requires.
     """
 
     def __init__(self, package: Package) -> None:

@@ -42,7 +42,7 @@ class SharedWindows:
         self._hit = redis.register_script(HIT)
 
     async def hit(self, key: str, limit: int, seconds: int) -> float:
-        """Count a hit if the window has room; return 0, or the seconds until it has.
+        """Count a hit if the window has room; return 0, or the seconds until it has room.
 
         Args:
             key: The key of the window.

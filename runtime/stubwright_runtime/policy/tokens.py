@@ -206,7 +206,6 @@ def _client(claims: Mapping[str, Any]) -> str | None:
 
 
 def _shorten(value: object) -> str:
-    """Truncate a value for the log."""
     return repr(str(value)[:_SHOWN])
 
 

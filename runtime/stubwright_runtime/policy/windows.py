@@ -17,7 +17,7 @@ class Windows:
         self._hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
 
     async def hit(self, key: str, limit: int, seconds: int) -> float:
-        """Count a hit if the window has room; return 0, or the seconds until it has.
+        """Count a hit if the window has room; return 0, or the seconds until it has room.
 
         Args:
             key: The key of the window.

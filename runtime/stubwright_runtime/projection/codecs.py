@@ -44,7 +44,7 @@ class Codec:
     def encode(self, value: Json) -> Json:
         """Return the API's value. Raises NotExpressibleError if there is no equivalent."""
         if self.types and name_type(value) not in self.types and not ("number" in self.types and _is_number(value)):
-            raise NotExpressibleError(f"{name_type(value)} where {' or '.join(sorted(self.types))} is expected")
+            raise NotExpressibleError(f"expected {' or '.join(sorted(self.types))}, got {name_type(value)}")
         return value
 
     def decode(self, value: Json, at: str) -> Json:
@@ -82,7 +82,7 @@ class Values(Codec):
         for text, meant in self.texts.items():
             if is_same(meant, value):
                 return text
-        raise NotExpressibleError("a value that is not one of the enum")
+        raise NotExpressibleError("the value is not in the enum")
 
     def decode(self, value: Json, at: str) -> Json:
         """Return the value for a string."""
@@ -112,11 +112,11 @@ class Member:
     """A property of an object.
 
     Attributes:
-        name: Its name in the contract.
-        codec: The codec for its value.
-        null_is_absent: Whether null represents its absence.
-        is_wrapped: Whether its value is wrapped in an object with `value`, because null represents its absence.
-        is_required: Whether the contract requires it.
+        name: The property's name in the contract.
+        codec: The codec for the property's value.
+        null_is_absent: Whether null means that the property is absent.
+        is_wrapped: Whether the value is wrapped in an object with `value`, because null means absence.
+        is_required: Whether the contract requires the property.
     """
 
     name: str
@@ -131,7 +131,7 @@ class Object(Codec):
     """An object.
 
     Attributes:
-        members: Its properties, by name in the API's schema.
+        members: The properties, by name in the API's schema.
         more: The name of the list of additional properties, and the codec for their values.
     """
 
@@ -154,7 +154,7 @@ class Object(Codec):
                 continue
             member = self.members[name]
             if below is None and member.null_is_absent and not (member.is_wrapped or isinstance(member.codec, Text)):
-                raise NotExpressibleError(f"null for `{key}`, where null represents absence")
+                raise NotExpressibleError(f"`{key}` cannot be null, because null represents absence")
             inner = member.codec.encode(below)
             encoded[name] = {"value": inner} if member.is_wrapped else inner
         for name, member in self.members.items():
@@ -164,7 +164,7 @@ class Object(Codec):
             name, codec = self.more
             encoded[name] = [{"key": key, "value": codec.encode(below)} for key, below in pairs]
         elif pairs:
-            raise NotExpressibleError(f"a property `{pairs[0][0]}` that the schema does not declare")
+            raise NotExpressibleError(f"the schema does not declare the property `{pairs[0][0]}`")
         return encoded
 
     def decode(self, value: Json, at: str) -> Json:
@@ -201,7 +201,7 @@ class Pairs(Codec):
     def encode(self, value: Json) -> Json:
         """Return a pair for each property."""
         if not isinstance(value, dict):
-            raise NotExpressibleError(f"{name_type(value)} where object is expected")
+            raise NotExpressibleError(f"expected object, got {name_type(value)}")
         return [{"key": key, "value": self.values.encode(below)} for key, below in value.items()]
 
     def decode(self, value: Json, at: str) -> Json:
@@ -230,7 +230,7 @@ class Union(Codec):
                     return encoded
             except (NotExpressibleError, ProjectionError):
                 continue
-        raise NotExpressibleError("a value that no alternative can express")
+        raise NotExpressibleError("no alternative can express the value")
 
     def decode(self, value: Json, at: str) -> Json:
         """Decode with the first branch whose schema accepts the value."""

@@ -97,7 +97,6 @@ def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:
 
 
 def _follow_names(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Update references to renamed properties in a schema."""
     moved = {f"#/properties/{wire}": f"#/properties/{name}" for wire, name in names.items() if wire != name}
 
     def follow(value: Any) -> Any:
@@ -120,11 +119,10 @@ class _RenamedObject(Object):
     """An object in which some properties are renamed."""
 
     def encode(self, value: Any) -> Any:
-        """Rename the arguments to the function's names."""
         if not isinstance(value, dict):
             return value
         names = {member.name: name for name, member in self.members.items()}
         for key in value:
             if key not in names and key in self.members:
-                raise NotExpressibleError(f"a property `{key}`, which is the new name of another property")
+                raise NotExpressibleError(f"the property `{key}` has the new name of another property")
         return {names.get(key, key): below for key, below in value.items()}

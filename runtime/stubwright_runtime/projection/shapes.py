@@ -91,7 +91,6 @@ class SchemaShaper:
         return Codec({"type": "null", **self._list_keywords(view, "null")}, frozenset({"null"}))
 
     def _allow_null(self, codec: Codec) -> Codec:
-        """Return a codec that also accepts null."""
         schema = codec.schema
         types = codec.types | {"null"} if codec.types else codec.types
         if self._form.nullable:
@@ -353,15 +352,12 @@ class _Nullable(Codec):
 
     @property
     def is_plain(self) -> bool:
-        """True if the inner codec's values are equal on both sides."""
         return self.inner.is_plain
 
     def encode(self, value: Json) -> Json:
-        """Encode null as is, and other values with the inner codec."""
         return None if value is None else self.inner.encode(value)
 
     def decode(self, value: Json, at: str) -> Json:
-        """Decode null as is, and other values with the inner codec."""
         return None if value is None else self.inner.decode(value, at)
 
 

@@ -1,4 +1,4 @@
-"""Explains why a value matches no alternative in a schema."""
+"""Explains why a value does not match any alternative of a schema."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Cost:
 
     Attributes:
         is_explosive: Whether validation could visit part of a value too many times.
-        is_exponential: Whether collecting all errors could do so.
+        is_exponential: Whether collecting all errors could visit part of a value too many times.
     """
 
     def __init__(self, schema: Json, compile_: Compile) -> None:
@@ -322,7 +322,6 @@ def _list_key_schemas(node: Node, key: str | None, matched: Container[str]) -> I
 
 
 def _list_index_schemas(node: Node, index: int) -> Iterator[Any]:
-    """Yield the subschemas for an array item."""
     places = _places(node)
     if index < len(places):
         yield places[index]
@@ -382,7 +381,6 @@ def _subschemas(node: Node) -> list[Any]:
 
 
 def _list_by_keyword(node: Node) -> list[tuple[str, Any]]:
-    """Return a schema's subschemas with their keywords."""
     subschemas: list[tuple[str, Any]] = []
     value: Json
     for keyword, value in node.items():

@@ -59,7 +59,7 @@ class ShallowSchema:
         """Build the schema.
 
         Args:
-            schema: The original, in the dialect of its `$schema`.
+            schema: The original schema, in the dialect of its `$schema`.
             compile_: Compiles a schema.
         """
         self._compile = compile_
@@ -151,7 +151,6 @@ class ShallowSchema:
         return _fragment(target[len(self._place(base)) :])
 
     def _place(self, was: Pointer) -> Pointer:
-        """Return the new pointer for `was`."""
         now: Pointer = ()
         for length in range(1, len(was) + 1):
             now = self._moved.get(was[:length], (*now, was[length - 1]))
@@ -187,7 +186,6 @@ class ErrorTree:
                 yield from self._follow_reference(number, node)
 
     def _follow_reference(self, number: int, node: ErrorNode) -> Sequence[ErrorNode]:
-        """Return the errors from a reference's target."""
         key = self._cuts.cut(number).target, node.path
         if key not in self._known:
             self._known[key] = []  # for self-references

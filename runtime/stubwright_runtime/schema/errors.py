@@ -42,7 +42,7 @@ class ErrorNode:
         path: The path in the value.
         instance: The value at that path.
         schema_path: The path from the schema's root to the failed keyword.
-        schema: That root, unless it is the validator's own schema.
+        schema: The root schema; `None` for the validator's own schema.
         branches: For a choice, returns the errors for each alternative. An alternative without errors matches.
     """
 

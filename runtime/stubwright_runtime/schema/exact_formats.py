@@ -95,7 +95,6 @@ def _accept(_: str) -> bool:
 
 
 def _find_formats(schema: Any) -> Iterator[str]:
-    """Yield all `format` values in a schema."""
     waiting = [schema]
     while waiting:
         here = waiting.pop()
@@ -114,10 +113,6 @@ class _ContentEncoding:
         self._is_base64 = value == BASE64
 
     def validate(self, instance: object) -> None:
-        """Check a value.
-
-        Raises:
-            ValueError: The value is a string, but not canonical base64.
-        """
+        """Raise ValueError for a string that is not canonical base64."""
         if self._is_base64 and isinstance(instance, str) and not fits(BASE64, instance):
             raise ValueError(BASE64)

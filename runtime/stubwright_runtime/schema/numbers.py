@@ -18,7 +18,7 @@ _EXACT: Final = 2.0**53
 """Below this value, no keyword distinguishes a float from its shortest decimal text."""
 
 _COMPARING: Final = frozenset({"multipleOf", "uniqueItems"})
-"""Keywords that can distinguish them next to any number."""
+"""Keywords that can distinguish a large float from its decimal text, whatever numbers the schema has."""
 
 
 def may_compare_large_numbers(schema: Any) -> bool:

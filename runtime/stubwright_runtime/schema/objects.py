@@ -44,7 +44,6 @@ class _SchemaPass:
         self._known: dict[str, bool] = {}
 
     def is_for_objects(self, schema: Json, depth: int) -> bool:
-        """Return whether a subschema at `depth` allows only objects."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return False
         reference = schema.get("$ref")

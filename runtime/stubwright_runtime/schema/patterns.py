@@ -91,7 +91,6 @@ def translate_pattern(pattern: str) -> str:
 
 
 def _groups(pattern: str) -> dict[str, int]:
-    """Return the numbers of the named groups."""
     numbers: dict[str, int] = {}
     count = at = 0
     while at < len(pattern):

@@ -74,8 +74,8 @@ def find_missing_tag(
 
     Args:
         root: The root schema, for references.
-        alternatives: The alternatives.
-        value: A value that matches them.
+        alternatives: The alternatives that match `value`.
+        value: An object in which the key is missing.
     """
     if not is_mapping(value) or not alternatives:
         return None
@@ -123,7 +123,7 @@ def find_causes(schema: Json, keyword: str, instance: Mapping[str, Any], missing
     Args:
         schema: The schema with the keyword.
         keyword: `dependentRequired`, or `dependencies` in older dialects.
-        instance: The value.
+        instance: The object.
         missing: The missing key.
     """
     rules: Json = schema.get(keyword) if isinstance(schema, dict) else None

@@ -145,7 +145,7 @@ class Validator:
         """Return up to ten validation errors in `value`, and a line that counts the rest. Empty if it is valid.
 
         Args:
-            value: The value.
+            value: The value to validate.
             root: The name of the value in messages.
             size: The size of the value as JSON, if it is known to be JSON.
         """
@@ -191,11 +191,9 @@ class Validator:
         return [node.path for node in self._find_few_errors(value, size)]
 
     def _is_too_complex(self, value: Any, size: int) -> bool:
-        """Return whether validating a value would take too long. See `complexity`."""
         return self._cost is not None and self._cost.forbids(value, size)
 
     def _explain_non_json(self, value: Any, error: Exception, root: str) -> str:
-        """Explain why a value is not JSON."""
         try:
             path, stray = next(_find_non_json(value))
         except (RecursionError, StopIteration):  # a cycle, or keys that are not strings
@@ -321,8 +319,8 @@ class Validator:
 
         Args:
             node: The error.
-            options: The allowed values. By default the error's.
-            kinds: The failed keywords of several alternatives. By default the error's.
+            options: The allowed values. By default those in the error.
+            kinds: The failed keywords of several alternatives. By default the error's keyword.
         """
         path, value, kind = node.path, node.instance, node.kind
         if self._is_redacted(path) or (isinstance(value, str) and self._holds_secret(path)):
@@ -340,7 +338,6 @@ class Validator:
         return f", got {_describe(value, counted=counted)}{hint}"
 
     def _is_optional(self, node: ErrorNode) -> bool:
-        """Return whether an error concerns an optional property."""
         *_, properties, name, _ = ("", "", "", *node.schema_path)
         if properties != "properties" or not node.path or node.path[-1] != name:
             return False
@@ -348,7 +345,6 @@ class Validator:
         return is_mapping(holder) and name not in holder.get("required", ())
 
     def _suggest_text(self, value: Any, kinds: Iterable[Kind | None]) -> str:
-        """Return a suggestion for a string."""
         if not isinstance(value, str):
             return ""
         if self._exact:
@@ -375,7 +371,6 @@ class Validator:
         return self._suggest_misspelt(node, missing) or _suggest_unwrapping(node, self._list_known_keys(node))
 
     def _suggest_misspelt(self, node: ErrorNode, missing: str) -> str:
-        """Suggest an unknown key that might be a misspelling of the missing key."""
         instance: Json = node.instance
         if not isinstance(instance, dict) or self._is_redacted(node.path):
             return ""
@@ -454,7 +449,6 @@ def _suggest_unwrapping(node: ErrorNode, known: Sequence[str]) -> str:
 
 
 def _get_format(kind: Kind | None) -> str | None:
-    """Return the format or encoding that an error concerns."""
     match kind:
         case ValidationErrorKind.Format(name):
             return str(name)
@@ -557,7 +551,6 @@ def list_values(options: Sequence[Any]) -> str:
 
 
 def _find_non_json(value: Any, path: Path = ()) -> Iterator[tuple[Path, object]]:
-    """Yield the parts of a value that are not JSON, with their paths."""
     if is_mapping(value):
         for key, below in value.items():
             yield from _find_non_json(below, (*path, str(key)))

@@ -26,7 +26,7 @@ def is_too_deep(value: Any, size: int | None = None) -> bool:
     """Return whether an acyclic value has more than `DEEPEST` levels.
 
     Args:
-        value: The value.
+        value: A JSON value.
         size: The size of its JSON in bytes, if known. Small values are not checked.
     """
     if size is not None and size <= 2 * DEEPEST:

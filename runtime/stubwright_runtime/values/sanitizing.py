@@ -46,7 +46,7 @@ def clean(text: str, count: SanitizeStats | None = None) -> str:
     """Remove control characters, escape sequences and bidirectional overrides, and replace lone surrogates.
 
     Args:
-        text: The text.
+        text: The text to clean.
         count: Updated with the number of removed characters.
     """
     if _SUSPECT.search(text) is None:
