@@ -323,7 +323,7 @@ def test_a_recording_whose_values_take_too_much_memory_is_refused(monkeypatch: p
     monkeypatch.setattr(recording_lines, "_PARTS", data.count(b"{") + data.count(b"["))
     assert len([*recording_lines.parse("r.jsonl", data)]) == 2
     data = written(("client", '{"a":[]}'), ("server", '{"a":[[],{}]}'))
-    told = r"r\.jsonl:3: the recording has more than 8 objects and arrays up to this line; record fewer calls"
+    told = r"r\.jsonl:3: more than 8 objects and arrays up to this line; record fewer calls"
     with pytest.raises(recording_lines.RecordingError, match=told):
         list(recording_lines.parse("r.jsonl", data))
 

@@ -62,7 +62,7 @@ def test_an_import_names_the_tools_whose_results_are_large(tmp_path: Path) -> No
         responses = {"200": {"description": "x", "content": content}}
         document["paths"][f"/{name}"] = {"get": {"operationId": name, "responses": responses}}
     made = imported(tmp_path, document)
-    (note,) = [note for note in made.cost if "large" in note and "tools" not in note]
+    (note,) = [note for note in made.cost if "large results" in note]
     size = large_results.estimate_tokens({"all": {"type": "array", "items": wide}})["all"]
     assert size > large_results.LARGE
     assert note == (f"tools with large results (estimated tokens): `all` {size:,}; reduce them with `select` or `page`")

@@ -131,7 +131,7 @@ def test_the_base_url(told: Any, base: str | None, tmp_path: Path) -> None:
          "its body is `application/xml`"),
         ({"parameters": [{"in": "query", "name": "q", "type": "array", "collectionFormat": ["x"]}]},
          "the parameter `q` has the unsupported style `csv`"),
-        ({"security": [{"s": []}]}, "it needs the security scheme `s`, which has the unsupported type strange"),
+        ({"security": [{"s": []}]}, "the security scheme `s` has the unsupported type strange"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_costs_the_operation_alone(told: Any, why: str, tmp_path: Path) -> None:

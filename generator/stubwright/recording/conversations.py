@@ -57,7 +57,7 @@ class Call:
 
     Attributes:
         method: The MCP method.
-        params: The identifying parameters, from `select_params`.
+        params: The parameters, from `select_params`.
         line: The line number of its first occurrence.
     """
 

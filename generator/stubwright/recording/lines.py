@@ -71,9 +71,7 @@ def parse(path: str, data: bytes) -> Iterator[Line]:
         parts += text.count(b"[") + text.count(b"{")
         if parts > _PARTS:
             raise RecordingError(
-                path,
-                number,
-                f"the recording has more than {_PARTS:,} objects and arrays up to this line; record fewer calls",
+                path, number, f"more than {_PARTS:,} objects and arrays up to this line; record fewer calls"
             )
         value = _parse(path, number, text)
         if number == 1 or HEADER in value:

@@ -42,9 +42,7 @@ def check_proxies() -> bool:
             raise SettingError(f"the proxy in the environment variable {kind}_proxy is not a URL")
         scheme = shown.partition(":")[0]
         if scheme not in _PROXY_SCHEMES:
-            raise SettingError(
-                f"the proxy {shown} in the environment has a scheme other than {', '.join(_PROXY_SCHEMES)}"
-            )
+            raise SettingError(f"the proxy {shown} in the environment is not one of {', '.join(_PROXY_SCHEMES)}")
         if scheme.startswith("socks") and find_spec("socksio") is None:
             raise SettingError(f"the proxy {shown} in the environment requires `pip install 'httpx2[socks]'`")
     return bool(given)

@@ -319,7 +319,7 @@ class Validator:
 
         Args:
             node: The error.
-            options: The allowed values. By default those in the error.
+            options: The allowed values. By default the values in the error.
             kinds: The failed keywords of several alternatives. By default the error's keyword.
         """
         path, value, kind = node.path, node.instance, node.kind

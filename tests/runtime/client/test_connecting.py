@@ -838,7 +838,7 @@ async def _hear_nothing(_method: str, _params: object) -> None:
             "socks5://ann:s3cret@localhost:9",
             "socks5://localhost:9 in the environment requires `pip install 'httpx2[socks]'`",
         ),
-        ("foo://localhost", "foo://localhost in the environment has a scheme other than http, https, socks5, socks5h"),
+        ("foo://localhost", "foo://localhost in the environment is not one of http, https, socks5, socks5h"),
         ("http://ann:s3cret@[::1", "in the environment variable all_proxy is not a URL"),
         ("http://ann:s3cret@localhost:port", "in the environment variable all_proxy is not a URL"),
     ],

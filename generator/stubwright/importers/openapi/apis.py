@@ -275,14 +275,10 @@ class Apis:
             return {"type": "basic", "usernameEnv": f"{env}_USERNAME", "passwordEnv": f"{env}_PASSWORD"}
         where, key = at.get_field("in"), at.get_field("name")
         if where == "header" and isinstance(key, str) and not http.is_key_header(key):
-            raise UnsupportedError(
-                f"it needs the security scheme `{name}`, whose key cannot be sent in the header `{key}`"
-            )
+            raise UnsupportedError(f"it needs the security scheme `{name}`, whose key cannot be in the header `{key}`")
         if kind == "apiKey" and where in ("header", "query", "cookie") and isinstance(key, str) and key:
             return {"type": "apiKey", "in": where, "name": key, "env": env}
-        raise UnsupportedError(
-            f"it needs the security scheme `{name}`, which has the unsupported type {kind} {scheme}".rstrip()
-        )
+        raise UnsupportedError(f"the security scheme `{name}` has the unsupported type {kind} {scheme}".rstrip())
 
     def _find_grant(self, scheme: LocatedValue, env: str) -> dict[str, Json]:
         """Return the settings for fetching tokens; empty if the server cannot fetch them itself."""

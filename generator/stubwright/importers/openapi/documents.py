@@ -238,9 +238,7 @@ class Documents:
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder")
             path = resolved
             if self._is_alone and path != self._name:
-                raise UnsupportedError(
-                    f"the reference `{shorten(reference, _LONGEST)}` is to another file, which cannot be read"
-                )
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to another file")
         at = LocatedValue(self._load(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
             raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor that was not found")

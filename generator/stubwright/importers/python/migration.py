@@ -96,8 +96,7 @@ def _describe(source: Source, facts: Mapping[str, Any]) -> str:
         quoted = "".join(f"\n  | {line}" for line in lines)
         return f"`{source.file}` cannot be imported:{quoted}{_describe_key(source, facts['missing_key'])}"
     if "shadowed" in facts:
-        other = to_one_line(facts["shadowed"])
-        return f"`import {source.file.stem}` imports `{other}` instead of this file; rename this file"
+        return f"`import {source.file.stem}` imports `{to_one_line(facts['shadowed'])}` instead: rename this file"
     servers = ", ".join(f"`{to_one_line(name)}`" for name in facts["servers"])
     hint = f"; it has the server objects {servers}" if servers else "; it has no server object at its top level"
     if facts["other"] is not None:
