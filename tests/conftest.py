@@ -23,6 +23,7 @@ import reporting
 from stubwright.incremental import worker
 from stubwright_runtime.client.core.environment import find_withheld
 from stubwright_runtime.network.certificates import share_tls_context
+from stubwright_runtime.observability import redaction
 
 processes.heed_interrupts()
 
@@ -127,6 +128,13 @@ def watch_shortly(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     if request.path.parent.name == "contract_tests":
         monkeypatch.setattr("stubwright.contract_tests.crashes.LAST_MOMENT", 0.2)
         monkeypatch.setenv(forked.LAST_MOMENT, "0.2")
+
+
+@pytest.fixture(autouse=True)
+def _forget_secrets() -> None:
+    """Forget the secrets of earlier tests, which are redacted in all later text outside calls."""
+    names = vars(redaction)
+    names["_LAST"] = type(names["_LAST"])()
 
 
 @pytest.fixture(scope="module")

@@ -672,8 +672,8 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [
         "note: the `inputSchema` of tool `get-weather` had no `type`; `type: object` was added, as MCP requires",
         (
-            "note: tool `get-weather` has the same Python name as another entry; it got `pythonName:"
-            " get_hyphen_minus_weather`"
+            "note: tool `get-weather` has the same Python name as another entry; `pythonName:"
+            " get_hyphen_minus_weather` was added"
         ),
         "note: `stubwright check` reports 1 warning about the contents of the file",
     ]

@@ -78,7 +78,7 @@ async def test_files_that_fit_their_entry_are_read(client: Any) -> None:
     assert skill.frontmatter["description"] == "Pays back: to all."
     assert (await read_skill(client, skill)).decode() == TEXT
     assert await read_skill(client, skill, f"{ROOT}/stamp.png") == b"\x89PNG\0"
-    with pytest.raises(MCPError, match="No skill is served"):
+    with pytest.raises(MCPError, match="Skill not found"):
         await get_skill(client, f"{ROOT}/other/SKILL.md")
 
 

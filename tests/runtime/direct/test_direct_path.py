@@ -277,7 +277,7 @@ def test_a_question_that_is_answered_with_an_error_fails_its_call(package: Modul
     refusal = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "not here"}}
     [result] = asyncio.run(asked(package, refusal))
     assert result["result"]["isError"] is True
-    assert "the client could not ask for it" in result["result"]["content"][0]["text"]
+    assert "The client's answer was missing or invalid" in result["result"]["content"][0]["text"]
 
 
 def test_a_question_is_taken_back_when_its_call_is_cancelled(package: ModuleType) -> None:
@@ -292,13 +292,13 @@ def test_a_question_is_taken_back_when_nobody_answers_it(package: ModuleType, mo
     taken_back, result = asyncio.run(asked(package))
     assert (taken_back["method"], taken_back["params"]["requestId"]) == ("notifications/cancelled", 1)
     assert result["result"]["isError"] is True
-    assert "the client could not ask for it" in result["result"]["content"][0]["text"]
+    assert "The client's answer was missing or invalid" in result["result"]["content"][0]["text"]
 
 
 def test_a_question_fails_when_the_input_ends(package: ModuleType) -> None:
     [result] = asyncio.run(asked(package, None))
     assert result["result"]["isError"] is True
-    assert "the client could not ask for it" in result["result"]["content"][0]["text"]
+    assert "The client's answer was missing or invalid" in result["result"]["content"][0]["text"]
 
 
 async def asked_early(package: ModuleType, then: Any) -> Any:
@@ -341,7 +341,7 @@ def test_what_was_never_asked_is_not_taken_back(package: ModuleType, monkeypatch
     assert ended["result"]["isError"] is True
     monkeypatch.setattr(sender, "PATIENCE", 0.05)
     [late] = asyncio.run(asked_early(package, {}))
-    assert "the client could not ask for it" in late["result"]["content"][0]["text"]
+    assert "The client's answer was missing or invalid" in late["result"]["content"][0]["text"]
 
 
 def test_a_client_that_never_says_that_it_is_ready_is_asked(

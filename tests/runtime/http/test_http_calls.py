@@ -616,7 +616,7 @@ def test_a_handler_goes_before_the_call(tmp_path: Path) -> None:
             def three(self, args: Any, ctx: Any) -> str:
                 return ""
 
-        with pytest.raises(TypeError, match=r"one\(\) -> .* is called with \(args, ctx\)"):
+        with pytest.raises(TypeError, match=r"one\(\) -> .* must accept the arguments \(args, ctx\)"):
             there.package.build_server(Wrong())
 
 

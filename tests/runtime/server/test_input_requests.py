@@ -193,7 +193,7 @@ async def test_what_does_not_fit_is_asked_again(package: ModuleType, era: str) -
     if era == "legacy":
         async with client(server(package, ask), era, Person(*[{"name": "A"}] * 3)) as made:
             told = text(await made.call_tool("ask"))
-        assert told.startswith("error: the client sent no valid answer to elicitation/create: name: ")
+        assert told.startswith("error: the client's answer to elicitation/create is invalid: name: ")
 
 
 @pytest.mark.parametrize("gather", ["gather", "tasks", "errors kept"])
@@ -710,7 +710,7 @@ async def test_a_call_that_is_never_answered_does_not_run_for_ever(package: Modu
             break
         [answer] = await rounds(made, {**call, "inputResponses": given, "requestState": answer["requestState"]})
     assert answer["isError"] is True
-    assert "no valid answer" in answer["content"][0]["text"]
+    assert "is invalid" in answer["content"][0]["text"]
     assert len(ran) == 4
 
 

@@ -214,7 +214,7 @@ class InputRequests:
                 request = _repeat_question(request, why)
         self._tries[key] = self._tries.get(key, 0) + 1
         if self._tries[key] > _MAX_ATTEMPTS:  # a client could otherwise run the handler any number of times
-            raise InvalidAnswer(f"the client sent no valid answer to {request['method']}: {why}")
+            raise InvalidAnswer(f"the client's answer to {request['method']} is invalid: {why}")
         self._pending[key] = request
         for _ in range(_ROUND_ITERATIONS):
             await asyncio.sleep(0)
@@ -318,7 +318,7 @@ class InputRequests:
             except InvalidAnswer as error:
                 why = clean(str(error))
                 if number == _MAX_ATTEMPTS:
-                    raise InvalidAnswer(f"the client sent no valid answer to {method}: {why}") from error
+                    raise InvalidAnswer(f"the client's answer to {method} is invalid: {why}") from error
                 asked = _repeat_question(request, why)
         raise AssertionError
 
