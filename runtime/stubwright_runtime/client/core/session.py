@@ -398,4 +398,4 @@ def allow_question(result: type[_Result]) -> type[_Result | InputRequiredResult]
     return kind
 
 
-_CALL_RESULT: Final = allow_question(CallToolResult)
+_CALL_RESULT: Final[Any] = allow_question(CallToolResult)
