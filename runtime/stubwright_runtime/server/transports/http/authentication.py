@@ -1,8 +1,9 @@
 """Authenticates HTTP requests by access token and authorizes them by scope.
 
-It runs before the endpoint, because a challenge is a status and a header (RFC 6750, section 3; MCP 2025-11-25,
-basic/authorization, "Token Handling" and "Scope Challenge Handling"). All inner layers read the caller from the current
-context, without the token. Requests arrive over ASGI, or on the fast path.
+Rejections must precede the endpoint's response, because a challenge is a status code and a header (RFC 6750, section 3;
+MCP 2025-11-25, basic/authorization, "Token Handling" and "Scope Challenge Handling"). Inner layers read the caller,
+without the token, from the current context. ASGI requests call `Authentication`; the fast path calls its methods
+directly.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ class Caller(SimpleUser):
     """The caller of a request with a valid token.
 
     Attributes:
-        access_token: The token.
-        principal: The principal, with the scopes of the token.
-        owner: The principal, in the form to which sessions are bound.
+        access_token: The verified token.
+        principal: The principal with the token's scopes.
+        owner: The claims that identify the principal; sessions are bound to them.
     """
 
     def __init__(self, token: VerifiedToken) -> None:
-        """Create the caller for a token."""
+        """Create the caller from a verified token."""
         super().__init__(token.client_id)
         self.access_token = token
         self.principal = make_from_token(token)
@@ -60,14 +61,14 @@ class Caller(SimpleUser):
         self.owner: Mapping[str, Any] = {"client_id": token.client_id, "issuer": issuer, "subject": token.subject}
 
     def enter(self) -> None:
-        """Make this the current task's caller."""
+        """Set this caller in the current context."""
         CALLER.set(self)
 
 
 def find_caller(user: object) -> Caller | None:
-    """Return the caller for the `user` in an ASGI scope; `None` without an access token.
+    """Return the caller for an ASGI scope's `user`, or `None` if the user has no access token.
 
-    The token was verified by this server, or by an application that mounts it.
+    This server, or the application that mounts it, has verified the token.
     """
     if isinstance(user, Caller):
         return user
@@ -76,7 +77,7 @@ def find_caller(user: object) -> Caller | None:
 
 
 class Authentication:
-    """The ASGI middleware that rejects unauthenticated requests."""
+    """ASGI middleware that rejects unauthenticated requests."""
 
     def __init__(
         self,
@@ -92,13 +93,13 @@ class Authentication:
         """Wrap an application.
 
         Args:
-            app: The application.
+            app: The application behind the middleware.
             verifier: Verifies tokens.
-            required: The scopes that every request needs.
+            required: The scopes that every request requires.
             metadata_url: The URL of the protected resource metadata (RFC 9728).
-            scopes: The scopes that individual entries need.
-            audiences: The identifiers of this server; tokens with another resource are refused.
-            recorder: Records refusals.
+            scopes: The scopes that individual entries require.
+            audiences: This server's identifiers; tokens for another resource are rejected.
+            recorder: Records rejected requests.
         """
         self._app = app
         self._verifier = verifier
@@ -138,11 +139,11 @@ class Authentication:
             await self._app(scope, receive, send)
 
     async def authenticate(self, sent: Sequence[bytes], revision: str | None) -> Caller | Response:
-        """Return a request's caller, or the refusal.
+        """Return a request's caller, or the error response if the token is missing or invalid.
 
         Args:
-            sent: The values of the `Authorization` headers.
-            revision: The revision in the request's header, to record a refusal.
+            sent: The values of all `Authorization` headers; more than one is an error.
+            revision: The revision in the request's header, for the record of a rejection.
         """
         if len(sent) > 1:
             self._record_refusal("denied", "unauthenticated", revision)
@@ -164,12 +165,12 @@ class Authentication:
         return Caller(token)
 
     def find_refusal(self, caller: Caller, revision: str | None, body: bytes | None) -> Response | None:
-        """Return the refusal for a caller that lacks required scopes; `None` if it has them all.
+        """Return the 403 response if the caller lacks a required scope, otherwise `None`.
 
         Args:
-            caller: The caller.
-            revision: The revision in the request's header, to record a refusal.
-            body: The body of a POST, if entries may need scopes.
+            caller: The authenticated caller.
+            revision: The revision in the request's header, for the record of a rejection.
+            body: The body of a POST, if individual entries require scopes.
         """
         principal = caller.principal
         calls: Sequence[Mapping[str, Any]] = ()
@@ -194,14 +195,13 @@ class Authentication:
         principal: Principal | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record a request's refusal; `params` are the parameters if the request was parsed as a call."""
+        """Record a rejected request; `params` are its parameters if it is a tool call."""
         if self._recorder is not None:
             call_state = CallState(time.time(), "http", revision, principal=principal, status=status, reason=reason)
             call_state.record_parameters(params or {})
             self._recorder.record(call_state)
 
     def _is_current(self, token: VerifiedToken) -> bool:
-        """Return whether a verified token has not expired and is for this server."""
         if token.expires_at is not None and token.expires_at < time.time():
             return False
         return not self._audiences or token.resource is None or _strip_slash(token.resource) in self._audiences
@@ -225,14 +225,13 @@ def _encode(status: int, body: Mapping[str, str], header: tuple[bytes, bytes]) -
 
 @lru_cache(256)
 def _strip_slash(url: str) -> str:
-    """Return a normalized URL without a trailing slash."""
     return normalize_url(url).removesuffix("/")
 
 
 def _find_lacking(
     policy: Scopes, principal: Principal, body: bytes
 ) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
-    """Return the scopes that a request's caller lacks, and the calls that need them."""
+    """Return the scopes that the caller of a request lacks, and the parameters of the tool calls that require them."""
     try:
         content: Any = json.loads(body)
     except (ValueError, RecursionError):  # the endpoint responds with an error

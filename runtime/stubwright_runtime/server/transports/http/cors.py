@@ -17,17 +17,17 @@ _ORIGIN: Final = re.compile(
 )
 
 ORIGIN_HELP: Final = "is not an origin such as https://app.example.com: in ASCII, without a path or default port"
-"""The end of the message about an invalid origin."""
+"""The rest of an error message that starts with the invalid origin."""
 
 _HOST: Final = re.compile(r"[^\s/?#@]+")
 
 _METHODS: Final = ("GET", "POST", "DELETE")
 _READABLE: Final = ("Mcp-Session-Id", "WWW-Authenticate", "Retry-After")
-"""Response headers to expose to pages."""
+"""The response headers that pages can read."""
 
 
 def is_origin(text: str) -> bool:
-    """Return whether a string is an origin."""
+    """Return whether a string is a valid value for an allowed origin."""
     return _ORIGIN.fullmatch(text) is not None
 
 
@@ -61,17 +61,17 @@ class CorsPolicy:
     """
 
     def __init__(self, origins: Sequence[str]) -> None:
-        """Create a policy for origins. Raises ValueError if one is invalid."""
+        """Create a policy for the allowed origins. Raises ValueError if an origin is invalid."""
         for origin in origins:
             if not is_origin(origin):
                 raise ValueError(f"{origin!r} {ORIGIN_HELP}")
         self.origins = tuple(origin.lower() for origin in origins)  # the form that browsers send
 
     def wrap(self, endpoint: ASGIApp) -> ASGIApp:
-        """Return the endpoint with CORS headers; without origins, the endpoint itself."""
+        """Wrap the endpoint in CORS middleware; without allowed origins, return the endpoint itself."""
         if not self.origins:
             return endpoint
-        # All headers are allowed, because headers with any name may mirror arguments.
+        # All headers are allowed, because `Mcp-Param-…` headers can have any suffix.
         return CORSMiddleware(
             endpoint, self.origins, allow_methods=_METHODS, allow_headers=("*",), expose_headers=_READABLE
         )

@@ -43,18 +43,18 @@ if TYPE_CHECKING:
 _NOT_STARTED: Final = Rejection(500, "the server is mounted without its lifespan; see its log")
 
 _RESUMED: Final = 500
-"""The maximum number of open requests with `Last-Event-ID`."""
+"""The maximum number of open streams that resume earlier ones (requests with `Last-Event-ID`)."""
 
 _RESUMED_EACH: Final = 16
-"""The maximum number of such requests per caller."""
+"""The maximum number of open resumed streams per caller."""
 
 
 class HttpEndpoint:
     """One server's Streamable HTTP endpoint.
 
     Attributes:
-        handle: Handles a POST with a parsed head and a complete body.
-        parse_head: Parses a POST's headers if they are common; returns `None` for others.
+        handle: Handles a POST after its headers are parsed and its body has arrived.
+        parse_head: Parses a POST's headers; returns `None` if any header is uncommon.
     """
 
     def __init__(
@@ -73,16 +73,16 @@ class HttpEndpoint:
 
         Args:
             core: The server, without a transport.
-            hosts: The allowed hosts.
-            origins: The allowed origins.
+            hosts: The allowed values of the `Host` header.
+            origins: The allowed values of the `Origin` header.
             most: The maximum number of open sessions.
             idle: The idle timeout of sessions in seconds.
             stateless: True to serve without sessions.
-            open_log: Returns the log for a new session of the caller.
+            open_log: Creates the event log for the current caller's new session.
             elsewhere: Resumes streams from sessions in other processes.
 
         Raises:
-            ValueError: A number is not positive.
+            ValueError: A limit or timeout is not positive.
         """
         self._core = core
         self._heads = Heads(hosts, origins)
@@ -129,9 +129,7 @@ class HttpEndpoint:
                 "outermost application only, so enter `mcp.router.lifespan_context(mcp)` there, if `mcp` is what "
                 "`asgi_app` returned"
             )
-        if (
-            post := scope.pop(POST, None)
-        ) is not None:  # removed to avoid a cycle, because the connection retains its last scope
+        if (post := scope.pop(POST, None)) is not None:  # Break a cycle: the connection retains its last scope.
             await _serve(post, receive, send)
             return
         method = scope["method"]
@@ -156,7 +154,6 @@ class HttpEndpoint:
             CALLER.reset(before)
 
     async def _post(self, head: Head, owner: Owner, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond to a message or a batch of messages."""
         wire: RawConnection | None = scope.get(WIRE)
         is_complete = wire is not None and wire.has_whole_body(scope)
         body = await self._uploads.read(receive, send, is_complete=is_complete)
@@ -170,7 +167,7 @@ class HttpEndpoint:
                 await answer_batch(entries, self, scope, receive, send)
                 return
         serving: list[asyncio.Task[None]] = []
-        context = copy_context()  # a context without a current call
+        context = copy_context()  # a context that inherits no current call
 
         def connect(post: Post) -> None:
             task = _serve(post, receive, send)
@@ -234,7 +231,6 @@ class HttpEndpoint:
                     await asyncio.wait((announcing,))
 
     async def _delete(self, head: Head, owner: Owner, send: Send) -> None:
-        """Handle a DELETE: end the session."""
         session = self._sessions.find(head.session, owner)
         if session is None:
             await NO_SESSION.answer(head.revision).send(send)
@@ -244,12 +240,12 @@ class HttpEndpoint:
 
 
 async def _serve(post: Post, receive: Receive, send: Send) -> None:
-    """Send a request's stream over its connection."""
+    """Send a request's event stream until it ends or the client disconnects."""
     stream = post.stream
     if stream is None:
         raise RuntimeError("the request has no stream")
     writer = EventWriter(send, stream.session)
-    is_disconnected = True  # the embedder's middleware may raise
+    is_disconnected = True  # in case the embedder's middleware raises an exception
     try:
         await stream.connect(writer)
         is_disconnected = await writer.serve(receive)
@@ -260,6 +256,6 @@ async def _serve(post: Post, receive: Receive, send: Send) -> None:
 
 
 def _find_stream(session: Session, position: Position | None) -> EventStream:
-    """Return a message's stream; if it has ended, return a stream that only replays messages."""
+    """Return the stream of the message at a position; if it has ended, return a stream that only replays messages."""
     name = "" if position is None else position.stream
     return session.streams.get(name) or EventStream(session.log, name, has_ended=True)

@@ -1,6 +1,7 @@
 """Event streams (MCP, basic/transports, "Streamable HTTP").
 
-A stream without a log starts with its first message, so that a single response can have its own HTTP status.
+Without an event log, the HTTP response starts with the first message, so that a single JSON-RPC response can have its
+own HTTP status.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 _SILENCE: Final = 15.0
-"""Seconds after which a comment is sent on an idle stream, so that proxies do not close it."""
+"""Seconds of idle time after which a stream sends a comment, so that proxies do not close the connection."""
 
 RETRY: Final = 1000
 """Milliseconds after which a disconnected client should reconnect."""
@@ -28,10 +29,10 @@ EVENT_HEADERS: Final = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),  # otherwise nginx buffers events
 )
-"""Event stream headers."""
+"""The response headers of an event stream."""
 
 SESSION: Final = b"mcp-session-id"
-"""The session ID header."""
+"""The name of the session ID header."""
 
 _JSON: Final = (b"content-type", b"application/json")
 
@@ -40,7 +41,7 @@ def encode_event(message: bytes, name: str = "", retry: int | None = None) -> by
     """Return a message as an event (HTML, "Server-sent events").
 
     Args:
-        message: The message; empty for an event with only an ID.
+        message: The encoded message; empty for an event that has only an ID.
         name: The event ID, or an empty string.
         retry: Milliseconds after which the client should reconnect.
     """
@@ -59,9 +60,9 @@ class Response(NamedTuple):
     """A response that is not a stream.
 
     Attributes:
-        status: The status.
+        status: The HTTP status code.
         headers: The headers.
-        body: The body.
+        body: The complete body.
     """
 
     status: int
@@ -75,33 +76,33 @@ class Response(NamedTuple):
         return cls(status, headers if session is None else (*headers, (SESSION, session.encode())), body)
 
     def close(self) -> Response:
-        """Return the response with `Connection: close`."""
+        """Return a copy of the response with a `Connection: close` header."""
         return self._replace(headers=(*self.headers, (b"connection", b"close")))
 
     async def send(self, send: Send) -> None:
         """Send the response."""
-        # A new list, because middleware can append to it (Starlette, `MutableHeaders`).
+        # A new list, because middleware can append to the list in the message (Starlette, `MutableHeaders`).
         await send({"type": "http.response.start", "status": self.status, "headers": [*self.headers]})
         await send({"type": "http.response.body", "body": self.body})
 
 
 class EventWriter:
-    """Writes a stream to one connection.
+    """Writes an event stream to one connection.
 
     Attributes:
         has_started: True if the response has started.
     """
 
     def __init__(self, send: Send, session: str | None = None) -> None:
-        """Create a connection's writer.
+        """Create a writer for a connection.
 
         Args:
-            send: The ASGI `send`.
+            send: The request's ASGI `send`.
             session: The session ID for the response headers.
         """
         self.has_started = False
         self._send = send
-        # A new list, as in `Response`; it is sent once.
+        # A new list, as in `Response`.
         headers = [*EVENT_HEADERS] if session is None else [*EVENT_HEADERS, (SESSION, session.encode())]
         self._start: Message = {"type": "http.response.start", "status": 200, "headers": headers}
         self._writing = asyncio.Lock()
@@ -116,13 +117,13 @@ class EventWriter:
             await self._pass(self._start)
 
     async def write(self, data: bytes) -> None:
-        """Send part of the stream unless the writer is closed."""
+        """Send bytes of the stream unless the writer is closed."""
         async with self._writing:
             await self.begin()
             await self._pass({"type": "http.response.body", "body": data, "more_body": True})
 
     async def respond(self, response: Response) -> None:
-        """Send a plain response instead of a stream."""
+        """Send a complete response instead of a stream."""
         async with self._writing:
             self._is_answered = True
             await response.send(self._pass)
@@ -136,7 +137,7 @@ class EventWriter:
     async def serve(self, receive: Receive) -> bool:
         """Wait until the writer or the client closes the connection; return whether the client did.
 
-        Exceptions from outer middleware are raised here, not in the message's sender, which may be a handler. An
+        Raises exceptions from outer middleware here, because the sender of a message may be a handler. An
         OSError means that the client disconnected (ASGI, "Disconnected Client").
         """
         leaving = asyncio.create_task(wait_until_closed(receive))
@@ -163,10 +164,10 @@ class EventWriter:
             await asyncio.wait((leaving,))
 
     async def _pass(self, message: Message) -> None:
-        """Send an ASGI message unless the writer is closed first."""
         if self._closed.done():
             return
-        # A client that does not read would block the sender, although the client may have reconnected.
+        # A client that does not read blocks the sender, so a client that has reconnected must be able to close the
+        # writer.
         sending = asyncio.ensure_future(self._send(message))
         sending.add_done_callback(self._on_sent)
         try:
@@ -182,7 +183,7 @@ class EventWriter:
 
 
 class EventStream:
-    """A stream of messages for one request, or of messages outside any request.
+    """An event stream, either for one request or for messages that belong to no request.
 
     Attributes:
         has_ended: True after the stream has ended.
@@ -198,14 +199,14 @@ class EventStream:
         has_cursor: bool = False,
         has_ended: bool = False,
     ) -> None:
-        """Create a stream without a connection.
+        """Create a stream that has no connection yet.
 
         Args:
-            log: The event log, for resumption.
+            log: The event log, if the stream can be resumed.
             name: The stream name in the log.
             session: The session ID.
             has_cursor: True to start with an empty event whose ID allows resumption (MCP 2025-11-25).
-            has_ended: True to replay logged messages only.
+            has_ended: True if the stream only replays logged messages.
         """
         self.has_ended = has_ended
         self.session = session
@@ -226,7 +227,9 @@ class EventStream:
             await self._write(encode_event(message, await self._append(message)))
 
     async def connect(self, writer: EventWriter) -> None:
-        """Replace the connection, whose client may have disconnected without notice."""
+        """Send the stream over a new connection. The previous client may have disconnected without notice, so its
+        connection is closed.
+        """
         self._close_writer()
         self._writer = writer
         await writer.begin()
@@ -234,14 +237,14 @@ class EventStream:
             self._close_writer()
 
     async def resume(self, writer: EventWriter, position: Position) -> None:
-        """Replace the connection, and replay the messages after a position.
+        """Send the stream over a new connection, starting with the messages after a position.
 
         Raises:
             RuntimeError: The stream has no log.
         """
         if self._log is None:
             raise RuntimeError("this stream has no log")
-        self._close_writer()  # before taking the lock, which a sender may hold while it waits for its client
+        self._close_writer()  # before the lock, in case a sender has acquired it and waits for its client
         async with self._sending:
             self._close_writer()  # another client may have reconnected in the meantime
 
@@ -258,12 +261,12 @@ class EventStream:
             self._writer = writer
 
     def disconnect(self, writer: EventWriter) -> None:
-        """Detach a closed connection."""
+        """Detach a closed connection, unless another one has replaced it."""
         if self._writer is writer:
             self._writer = None
 
     def end(self) -> None:
-        """Close the stream."""
+        """End the stream and close its connection."""
         self.has_ended = True
         self._close_writer()
 
@@ -273,7 +276,6 @@ class EventStream:
             writer.close()
 
     async def _prime(self) -> bytes:
-        """Return the empty event for resumption, if the stream has one."""
         return encode_event(b"", await self._append(None), RETRY) if self._has_cursor else b""
 
     async def _append(self, message: bytes | None, *, is_answer: bool = False) -> str:
@@ -296,7 +298,7 @@ class AnswerStream(EventStream):
         has_cursor: bool = False,
         ended: Callable[[], object] = lambda: None,
     ) -> None:
-        """Create a stream as `EventStream` does; `ended` is called when it ends."""
+        """Create a stream like `EventStream`; `ended` is called when the stream ends."""
         super().__init__(log, name, session=session, has_cursor=has_cursor)
         self._ended = ended
         self._waiting: list[bytes] | None = []
@@ -308,7 +310,7 @@ class AnswerStream(EventStream):
     async def connect(self, writer: EventWriter) -> None:
         """Attach the first connection and send the queued messages."""
         async with self._sending:
-            # With a log, the response is always an event. Otherwise, a single response has its own status.
+            # With a log, responses are always events. Without one, a single response has its own HTTP status.
             if self._log is not None:
                 await writer.begin()
             await self._prime_first()
@@ -327,16 +329,16 @@ class AnswerStream(EventStream):
         self._ended()
 
     def abandon(self) -> None:
-        """Stop waiting for the first connection; messages are only logged."""
+        """Stop waiting for the first connection; from now on, messages are only logged."""
         self._waiting = None
 
     def disconnect(self, writer: EventWriter) -> None:
-        """Detach a closed connection, even if it was never attached."""
+        """Detach a closed connection, which may have closed before it was attached."""
         self.abandon()
         super().disconnect(writer)
 
     async def send(self, message: bytes) -> None:
-        """Send a message, after the empty event for resumption."""
+        """Send a message. The first one follows the empty event from which clients can resume."""
         async with self._sending:
             await self._prime_first()
         await super().send(message)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 VERSION: Final = b"mcp-protocol-version"
-"""The revision header (MCP 2025-06-18, basic/transports, "Protocol Version Header")."""
+"""The name of the revision header (MCP 2025-06-18, basic/transports, "Protocol Version Header")."""
 
 _KNOWN: Final = frozenset(
     {
@@ -38,10 +38,10 @@ _KNOWN: Final = frozenset(
     }
 )
 _LONGEST: Final = 256
-"""The maximum length of a cached header in bytes."""
+"""The maximum size of a cached header in bytes."""
 
 _HEADS: Final = 1024
-"""The maximum number of cached heads."""
+"""The maximum number of cached header sets."""
 
 _DIGITS: Final = 6
 """The maximum number of digits in a Content-Length on the fast path."""
@@ -60,7 +60,7 @@ _ROUTING: Final = frozenset({VERSION, b"mcp-method", b"mcp-name"})
 _PARAMETER: Final = PREFIX.lower().encode()
 
 _TASK_METHODS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
-"""The methods whose `Mcp-Name` is the task ID (tasks extension, "Streamable HTTP: Routing Headers")."""
+"""The methods for which `Mcp-Name` is the task ID (tasks extension, "Streamable HTTP: Routing Headers")."""
 
 _FORBIDDEN: Final = {"Host": Rejection(421, "Invalid Host header"), "Origin": Rejection(403, "Invalid Origin header")}
 _ALLOW_HINTS: Final = {
@@ -68,7 +68,7 @@ _ALLOW_HINTS: Final = {
     "Origin": "use `--allow-origin`, or `allowed_origins` in `asgi_app`",
 }
 _MAX_LOGGED: Final = 100
-"""The maximum length of a logged header in bytes."""
+"""The maximum number of a header's bytes to log."""
 
 _NO_TYPE: Final = Rejection(400, "Invalid Content-Type header")
 _NOT_JSON: Final = Rejection(415, "Unsupported Media Type: Content-Type must be application/json", INVALID_REQUEST)
@@ -77,7 +77,7 @@ _ACCEPTS_NOT_BOTH: Final = Rejection(406, _NEEDS_BOTH, INVALID_REQUEST)
 _ENCODED: Final = Rejection(
     415, "Unsupported Media Type: The body must not be compressed (Content-Encoding)", accepted_encoding="identity"
 )
-"""The response to a compressed body (RFC 9110, 15.5.16)."""
+"""The response to a request with a compressed body (RFC 9110, 15.5.16)."""
 
 _ACCEPTS_NO_EVENTS: Final = Rejection(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
 _UNKNOWN_REVISION: Final = Rejection(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION)
@@ -86,17 +86,17 @@ _NO_SESSIONS: Final = Rejection(405, "Method Not Allowed: This server has no ses
 
 
 class Head(NamedTuple):
-    """One request's relevant headers; the first value if a header is repeated.
+    """The headers that the server reads from one request; for a repeated header, the first value.
 
     Attributes:
-        session: The session ID.
-        revision: The revision.
-        method: The value of `Mcp-Method`.
+        session: The session ID, if sent.
+        revision: The MCP revision, if sent.
+        method: The value of `Mcp-Method`, if sent.
         name: The decoded value of `Mcp-Name`; `None` if it is missing or its encoding is invalid.
-        last_event: The value of `Last-Event-ID`; only in a GET.
+        last_event: The value of `Last-Event-ID`; read only from a GET.
         has_parameters: True if headers mirror arguments (`Mcp-Param-…`).
         duplicate: The first repeated header that mirrors the body.
-        traceparent: The caller's trace (W3C Trace Context).
+        traceparent: The value of `traceparent` (W3C Trace Context).
         is_stateless: True if the revision has no handshake, or is unknown.
     """
 
@@ -122,14 +122,14 @@ class Allowlist:
 
         Args:
             names: The hosts or origins; `:*` matches any port.
-            all_: True to allow all.
+            all_: True to allow all hosts or origins.
         """
         self._names = [name.lower().encode() for name in names]
         self._all = all_
         self.allows = lru_cache(256)(self._allows)
 
     def permits(self, name: bytes) -> bool:
-        """Return whether a host or origin is allowed; long names are not cached."""
+        """Return whether a host or origin is allowed; the results for long names are not cached."""
         return self.allows(name) if len(name) <= _LONGEST else self._allows(name)
 
     def _allows(self, name: bytes) -> bool:
@@ -140,25 +140,25 @@ class Allowlist:
 
 
 def _is_json(kind: str) -> bool:
-    """Return whether a Content-Type is JSON, in any case and with any parameters (RFC 8259)."""
+    """Return whether a Content-Type is `application/json` in any case, with or without parameters (RFC 8259)."""
     return kind.partition(";")[0].strip().lower() == "application/json"
 
 
 def find_version(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
-    """Return the revision in a request's headers, if any."""
+    """Return the revision in a request's headers, or `None` without a revision header."""
     return next((value.decode("latin-1") for name, value in headers if name == VERSION), None)
 
 
 class Heads:
-    """Parses the common headers of POST requests, with a cache, because clients repeat their headers.
+    """Parses POST requests' common headers. Results are cached, because clients send equal headers with each request.
 
     Attributes:
-        hosts: The allowed hosts.
-        origins: The allowed origins.
+        hosts: The allowed values of the `Host` header.
+        origins: The allowed values of the `Origin` header.
     """
 
     def __init__(self, hosts: Allowlist, origins: Allowlist) -> None:
-        """Create an endpoint's parser."""
+        """Create the parser of one endpoint."""
         self.hosts = hosts
         self.origins = origins
         self._read_known = lru_cache(_HEADS)(self._parse)
@@ -214,7 +214,7 @@ def _make_head(fields: Mapping[bytes, str]) -> Head:
 def _find_forbidden(
     headers: Sequence[tuple[bytes, bytes]], hosts: Allowlist, origins: Allowlist
 ) -> tuple[_Foreign, bytes] | None:
-    """Return the header whose host or origin is not allowed; `None` if all are allowed."""
+    """Return the name of the header that contains a forbidden host or origin; `None` if both are allowed."""
     named = [value for name, value in headers if name == b"host"] or [b""]
     for value in named:
         if not hosts.permits(value):
@@ -228,20 +228,20 @@ def _find_forbidden(
 def validate_headers(
     method: str, headers: Sequence[tuple[bytes, bytes]], heads: Heads, *, stateless: bool
 ) -> Head | Rejection:
-    """Return a request's parsed headers, or the rejection.
+    """Return a request's parsed headers, or the rejection if they are invalid.
 
-    Unknown revisions are rejected later, because the response contains the message ID.
+    Unknown revisions are rejected later, because that response contains the message ID.
 
     Args:
         method: The HTTP method in upper case.
-        headers: The headers with lower-case names.
+        headers: All headers, with lower-case names.
         heads: Parses common headers and has the allowed hosts and origins.
         stateless: True if the server has no sessions.
     """
     if method == "POST" and (plain := heads.read(headers)) is not None:
         return plain
-    # Checked first, because a forbidden page gets 403 even if the request has other errors (MCP 2025-11-25,
-    # basic/transports, "Security Warning").
+    # Checked first, because a forbidden host or origin results in 403 even if the request has other errors (MCP
+    # 2025-11-25, basic/transports, "Security Warning").
     if (foreign := _find_forbidden(headers, heads.hosts, heads.origins)) is not None:
         header, sent = foreign
         shown = sent[:_MAX_LOGGED].decode("latin-1")
@@ -275,12 +275,12 @@ def find_header_error(
 ) -> ProtocolError | None:
     """Return the error for a POST whose headers contradict its message; `None` if they agree.
 
-    `find_stateless_error`, which is called next, checks the rest of the message.
+    The caller then calls `find_stateless_error`, which checks the message itself.
 
     Args:
         head: The parsed headers.
         message: A well-formed JSON-RPC message.
-        headers: All headers with lower-case names; not needed for common headers.
+        headers: All headers, with lower-case names; empty if `Heads.read` parsed them.
         has_tasks: True if the server has tasks; if false, `mcp-name` is not checked for task methods.
     """
     meta = get_meta(message)
@@ -314,7 +314,7 @@ def find_header_error(
 def _find_other_revision(
     head: Head, request: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
-    """Return the error if `_meta` names a revision and the header is missing or different, otherwise `None`.
+    """Return the error if the revision in `_meta` differs from the header or the header is missing.
 
     The error code is -32020 (MCP 2026-07-28, "Protocol Version Header").
     """
@@ -323,7 +323,7 @@ def _find_other_revision(
         return None
     in_body = meta[PROTOCOL_VERSION_META_KEY]
     named = [value.decode("latin-1") for name, value in headers if name == VERSION]
-    if not named and head.revision is not None:  # common headers are not passed in
+    if not named and head.revision is not None:  # the fast path does not pass common headers
         named = [head.revision]
     if named and all(value == in_body for value in named):
         return None
@@ -336,10 +336,10 @@ def _find_other_revision(
 
 
 def _validate_stateless(method: str, fields: Mapping[bytes, str], revision: str | None) -> Rejection | None:
-    """Return the rejection for a request in MCP 2026-07-28 and later; `None` if its headers are valid.
+    """Validate the headers of a request in MCP 2026-07-28 or later.
 
-    A GET or DELETE with an unknown revision may belong to a session (MCP 2025-11-25, basic/transports, "Protocol
-    Version Header": 400).
+    A GET or DELETE with an unknown revision may belong to a session, so it receives 400 instead of 405 (MCP 2025-11-25,
+    basic/transports, "Protocol Version Header").
     """
     if method in ("GET", "DELETE") and revision not in STATELESS:
         return _UNKNOWN_REVISION
@@ -351,7 +351,7 @@ def _validate_stateless(method: str, fields: Mapping[bytes, str], revision: str 
 
 
 def _validate_handshake(method: str, fields: Mapping[bytes, str], *, stateless: bool) -> Rejection | None:
-    """Return the rejection for a request in MCP 2025-11-25 and earlier; `None` if its headers are valid."""
+    """Validate the headers of a request in MCP 2025-11-25 or earlier."""
     if method == "POST":
         if not _begins_as_json(fields):
             return _NO_TYPE
@@ -368,7 +368,7 @@ def _validate_handshake(method: str, fields: Mapping[bytes, str], *, stateless: 
 
 
 def _is_large(length: str | None) -> bool:
-    """Return whether a Content-Length is too large; the body's size is checked again when it arrives."""
+    """Return whether a Content-Length exceeds the limit. The size of the received body is checked separately."""
     try:
         return length is not None and int(length) > LARGEST
     except ValueError:

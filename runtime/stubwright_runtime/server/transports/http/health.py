@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def make_routes(core: Core) -> list[Route]:
-    """Return the routes for the health checks, which respond with 200 or 503."""
+    """Return the routes for `/livez` and `/readyz`, which respond with 200 or 503."""
     is_closed = _needs_state(core.package)
 
     async def answer_livez(_request: Request) -> JSONResponse:
@@ -34,7 +34,7 @@ def make_routes(core: Core) -> list[Route]:
 
 
 def _needs_state(package: Package) -> bool:
-    """Return whether the server refuses calls while its store is unavailable (`onStateLoss: closed`)."""
+    """Return whether the server rejects calls while the store is unavailable (`onStateLoss: closed`)."""
     policies: list[dict[str, Any]] = [tool.policy for tool in package.tools.values()]
     is_closed = any(policy.get("rateLimit") and policy.get("onStateLoss") != "open" for policy in policies)
     return is_closed or package.has_handles or package.has_tasks

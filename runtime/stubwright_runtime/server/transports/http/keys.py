@@ -8,19 +8,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 POST: Final = "stubwright.post"
-"""The pending `Post` whose stream is sent over this connection."""
+"""The pending `Post` that sends its stream over this connection."""
 
 WIRE: Final = "stubwright.wire"
 """A request's `RawConnection`, if the server's own listener received the request."""
 
 
 class RawConnection(Protocol):
-    """Access to a request's connection beyond ASGI."""
+    """A request's connection, with the operations that ASGI lacks."""
 
     def has_whole_body(self, scope: Mapping[str, Any]) -> bool:
-        """Return whether the whole request body has arrived."""
+        """Return whether the request body has arrived completely."""
         ...
 
     def hold_head(self) -> None:
-        """Delay the response head until the body, which follows immediately."""
+        """Delay the response head, so that it is sent together with the body, which must follow immediately."""
         ...
