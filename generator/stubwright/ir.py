@@ -246,14 +246,14 @@ def is_completed_by_handlers(extension: Mapping[str, Json]) -> bool:
 class Manifest:
     """A whole manifest: fragments included, overlays applied, references bundled.
 
-    `source` is the manifest's path in file headers, with `/` separators, and `command` the command that generates its
-    package. `server` is MCP's `Implementation` with `instructions`. `package` is the import package and `stem` the
-    prefix of its classes. `handlers` is `module:Name` of the handwritten class, if declared. `files` contains the
-    package's additional files, keyed by path. `document` is the resolved manifest, written as `manifest.json`. `refs`
-    specifies whether schemas in `document` and in tool definitions have references (`auto`: some do); `ir.Schema`
-    always does. `splits_types` is true if type lists in these schemas are written as `anyOf`. `handles` lists the kinds
-    of state that the server stores between calls; their schemas are in `shared`. `targets` lists the clients and APIs
-    that must accept the tools. `budget` is the maximum cost of the lists, in tokens.
+    `source` is the manifest's path in file headers, with `/` separators. `command` is the command that generates
+    its package. `server` is MCP's `Implementation` with `instructions`. `package` is the import package; `stem` is
+    the prefix of its classes. `handlers` is `module:Name` of the handwritten class, if declared. `files` contains
+    the package's additional files, keyed by path. `document` is the resolved manifest, written as `manifest.json`.
+    `refs` specifies whether schemas in `document` and in tool definitions have references (`auto`: some do);
+    `ir.Schema` always does. `splits_types` is true if type lists in these schemas are written as `anyOf`. `handles`
+    lists the kinds of state that the server stores between calls; their schemas are in `shared`. `targets` lists
+    the clients and APIs that must accept the tools. `budget` is the maximum cost of the lists, in tokens.
     """
 
     source: str

@@ -83,7 +83,7 @@ def test_it_serves_and_takes_over_at_each_good_save(project: Path) -> None:
 def test_each_server_lets_a_debugger_attach_at_the_same_port(project: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    said = f"a debugger can attach to 127.0.0.1:{port} and run any code here"
+    said = f"a debugger can attach to 127.0.0.1:{port} and run any code in this process"
     with dev(project, "--debug-port", str(port), python=[sys.executable]) as it:
         it.says(said)
         it.answers("helped one")
@@ -98,7 +98,7 @@ def test_each_server_lets_a_debugger_attach_at_the_same_port(project: Path) -> N
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--debug-port", "soon"], "--debug-port is 'soon' is not a port number, such as 5678"),
+        (["--debug-port", "soon"], "--debug-port: 'soon' is not a port number, such as 5678"),
         (["--debug-wait"], "--debug-wait requires --debug-port, such as --debug-port 5678"),
     ],
 )

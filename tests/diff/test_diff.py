@@ -643,7 +643,7 @@ def test_a_revision_alone_is_the_project_s(
     assert cli.run(["diff", "git:HEAD", "--format", "json"]) == 2
     (tmp_path / "pyproject.toml").unlink()
     assert cli.run(["diff", "git:HEAD"]) == 2
-    assert "which lists no manifest; add a path" in capsys.readouterr().err
+    assert "needs a path" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("refs", amounts.sample(["bundled", "inlined"], 1))

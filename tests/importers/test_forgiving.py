@@ -45,7 +45,7 @@ paths:
 """
     made = imported(tmp_path, text)
     assert [tool["name"] for tool in made.manifest["tools"]] == ["a", "b"]
-    told = "`api.yaml` has merge keys (`<<`), which are not part of YAML 1.2, and were expanded: line 8, line 9"
+    told = "`api.yaml` has merge keys (`<<`), which are not part of YAML 1.2; they were expanded: line 8, line 9"
     assert made.notes[0] == told
     paths = value(tmp_path, text)["paths"]
     assert paths["/a"]["get"] == {"responses": {}, "summary": "Own.", "x": {"y": 1}, "operationId": "a"}

@@ -589,7 +589,7 @@ _TRACEBACK = """`{folder}/app.py` cannot be imported:
                 1,
                 "`{folder}/app.py:mcp` has no tools, resources or prompts to move",
             ),
-            ("", "json.py:mcp", 1, "rename the file"),
+            ("", "json.py:mcp", 1, "rename this file"),
             (
                 f"{_EMPTY}mcp = MCPServer('a')\nmcp.run()\n",
                 "app.py",

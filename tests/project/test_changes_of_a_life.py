@@ -259,8 +259,8 @@ CHANGES: Final = {
             "the server does not start without this method; rename `track_parcel`",
             *RENAMED,
             (
-                "compatible: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`, and still answers to its "
-                "old name up to version 2.0.0"
+                "compatible: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`, and callers can "
+                "still use the old name up to version 2.0.0"
             ),
             "compatible: SW590 python client `find_parcel`: a new method",
         ),
@@ -284,8 +284,8 @@ CHANGES: Final = {
         check=(),
         diff=(
             (
-                "compatible: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`, and still answers to its "
-                "old name up to version 2.0.0"
+                "compatible: SW512 wire tool `track_parcel`: it was renamed to `find_parcel`, and callers can "
+                "still use the old name up to version 2.0.0"
             ),
         ),
         breaks=False,

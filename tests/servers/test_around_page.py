@@ -164,10 +164,10 @@ async def test_tenants(package: ModuleType) -> None:
         httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://localhost") as web,
     ):
         assert [await read_balance(tenant) for tenant in ("red", "blue", "red")] == [500, 900, 500]
-        with pytest.raises(package.ToolFailed, match="none of our tenants"):
+        with pytest.raises(package.ToolFailed, match="not for any of our tenants"):
             await read_balance("green")
     async with connect(package, Handlers()) as local:
-        with pytest.raises(package.ToolFailed, match="none of our tenants"):
+        with pytest.raises(package.ToolFailed, match="not for any of our tenants"):
             await local.get_balance(account="rent")
 
 

@@ -454,7 +454,7 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
                 ("--workers", "2"),
                 "--workers requires a store that other processes can use; set --state redis://HOST:PORT",
             ),
-            (("tasks",), "the tasks command lists tasks that other processes created; set --state redis://HOST:PORT"),
+            (("tasks",), "the tasks command lists other processes' tasks; add --state redis://HOST:PORT"),
             (("--run-again", "x"), "--run-again works only with the tasks command"),
             (("worker", "--http", ":0"), "a worker does not accept requests; remove --http and --workers"),
             (("--workers", "two"), "'two' is not a whole number, such as 4"),

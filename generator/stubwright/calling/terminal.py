@@ -136,7 +136,7 @@ class TerminalPrompter:
 
 
 class Answers:
-    """Answers to a server's questions from the command line.
+    """Answers, given on the command line, to a server's questions.
 
     Attributes:
         unused: The names of the answers that matched no question so far, in order.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _PASSES: Final = 20
-"""Maximum passes: a fix can reveal further mistakes."""
+"""Maximum passes: a fix can reveal more mistakes."""
 
 _PLAIN: Final = re.compile(r"(?!(?:true|false|null)$)[A-Za-z_$][\w.$?/-]*", re.IGNORECASE)
 """A scalar that is the same string with and without quotes in YAML."""

@@ -204,7 +204,7 @@ OF_PROBES: Final = (READ_ONLY, IDEMPOTENT)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A check that a response fails, with a description of the failure."""
+    """A failed check of a response, with a description of the failure."""
 
     check: Check
     message: str

@@ -129,7 +129,7 @@ async def check_concurrent(session: Session, tool: Mapping[str, Any], case: Case
     odd = [answer for answer in answers if type(answer) is not type(alone)]
     if not odd or any(find_limit(answer) for answer in answers):
         return None
-    words = f"of {_AT_ONCE} concurrent calls, {len(odd)} got a different kind of response than a single call"
+    words = f"of {_AT_ONCE} concurrent calls, {len(odd)} got a different kind of response from a single call"
     return Fault(checks.CONCURRENT, f"{words}: {_describe('a call', odd[0])}", str(tool["name"]), case.arguments)
 
 

@@ -44,7 +44,7 @@ class BudgetError(Exception):
 
 
 _STARTING_AGAIN: Final = 60.0
-"""The timeout in seconds for restarting a command, whose packages are already installed."""
+"""The timeout in seconds for restarting a command. Its packages are already installed."""
 
 _REMEMBERED: Final = 256
 """The maximum number of calls recorded per connection."""

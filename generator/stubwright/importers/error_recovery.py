@@ -87,7 +87,7 @@ def _describe(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str
         ("twice", lambda at: f"`{name}` has duplicate keys, and the last one was used: {at}"),
         (
             "merged",
-            lambda at: f"`{name}` has merge keys (`<<`), which are not part of YAML 1.2, and were expanded: {at}",
+            lambda at: f"`{name}` has merge keys (`<<`), which are not part of YAML 1.2; they were expanded: {at}",
         ),
         ("odd", lambda at: f"`{name}` has examples that JSON cannot represent; they were omitted: {at}"),
     ]

@@ -333,7 +333,7 @@ def _merge(
 def _have_same_properties(left: Mapping[str, Json], right: Mapping[str, Json]) -> bool:
     """Return whether each schema's `additionalProperties` would apply to the same properties after a merge.
 
-    They do if `additionalProperties` is unconstrained, or the other schema has no further properties or patterns.
+    They do if `additionalProperties` is unconstrained, or the other schema does not have more properties or patterns.
     """
     for each, other in ((left, right), (right, left)):
         is_open = each.get("additionalProperties", True) in (True, {})

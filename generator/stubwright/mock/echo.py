@@ -14,7 +14,7 @@ _CHAIN: Final = 20  # circular references
 
 
 def echo(value: Any, schema: Any, arguments: Mapping[str, Any], input_schema: Any) -> Any:
-    """Return a value in which properties with an argument's name and type get the argument's value.
+    """Return a value in which each property with the name and type of an argument has that argument's value.
 
     Args:
         value: A value that matches `schema`. Nested objects also change, but lists do not.

@@ -45,7 +45,7 @@ class Note:
 def find_untouched(disk: Disk, output: Path, known: lock.Lock, path: str, option: str) -> Note | None:
     """Return the record of a manifest's last run if all its inputs and outputs are unchanged.
 
-    `path` is the manifest as diagnostics show it, and `option` the other command-line options.
+    `path` is the manifest as diagnostics show it; `option` contains the other command-line options.
     """
     manifest = make_relative(path, output)
     note = find_note(disk, output, path, option, _PACKAGE)

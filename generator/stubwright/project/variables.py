@@ -34,8 +34,8 @@ class Variable:
     Attributes:
         name: The variable's name.
         kind: The kind of the value.
-        what: The URL part, credential or argument; empty for a URL.
-        owner: The API or tool.
+        what: The name of the URL part, credential or argument; empty if the variable contains the whole URL.
+        owner: The name of the API or tool that uses the variable.
         is_secret: True if its value is secret.
         default: The default value; None if the variable must be set.
     """

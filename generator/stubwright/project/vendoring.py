@@ -18,7 +18,7 @@ FOLDER = package_data.RUNTIME.name
 """The runtime's folder and package name."""
 
 ENTRY = f"{FOLDER}/"
-"""Its key among the manifests in the lock; manifest paths never end in `/`."""
+"""The runtime's key among the manifests in the lock; manifest paths never end in `/`."""
 
 
 def make_artifacts() -> tuple[Artifact, ...]:

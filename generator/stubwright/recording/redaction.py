@@ -95,7 +95,7 @@ class Redactor:
 
         Args:
             message: A JSON-RPC message.
-            lists: True if it contains the server's lists, whose schemas have property names but no values.
+            lists: True if it contains the server's lists. Their schemas have property names but no values.
         """
         message = self._redact_arguments(message)
         if self._names and not lists:
@@ -272,7 +272,7 @@ def matches(recorded: Any, sent: Any) -> bool:
 
 
 def _is_question(message: Any) -> bool:
-    """Return whether a message asks the user to fill in a form, whose schema has property names but no values."""
+    """Return whether a message asks the user to fill in a form. Its schema has property names but no values."""
     if not isinstance(message, dict):
         return False
     result = message.get("result")

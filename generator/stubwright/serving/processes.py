@@ -32,7 +32,7 @@ _PATIENCE: Final = 8
 """Seconds for a server to stop: its grace period for open requests, plus a margin."""
 
 _LAST: Final = 1
-"""Seconds for reading a stopped server's last lines; its child processes can keep standard error open."""
+"""Seconds to spend reading a stopped server's last lines; its child processes can keep standard error open."""
 
 _HANDOVER: Final = 1
 """Seconds that a server waits for the previous one to stop and release resources such as a locked file."""

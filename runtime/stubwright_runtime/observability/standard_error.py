@@ -1,6 +1,6 @@
 """A non-blocking stream to standard error, which a thread writes.
 
-While a mebibyte is pending, further text is dropped; a line reports how many lines were lost.
+While a mebibyte is pending, more text is dropped; a line reports how many lines were lost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class BackgroundStream:
     """A stream for `logging.StreamHandler` whose `write` never blocks."""
 
     def __init__(self, descriptor: int, encoding: str = "utf-8", most: int = _MOST_WAITING) -> None:
-        """Create a stream, whose thread starts with the first write.
+        """Create a stream. Its thread starts with the first write.
 
         Args:
             descriptor: The file descriptor. It stays open.

@@ -31,7 +31,7 @@ _FIRST_PAUSE: Final = 5.0
 """The minimum time between two requests until one succeeds, in seconds."""
 
 _LONGEST: Final = 86400.0
-"""Seconds for which keys are used while the issuer is unavailable; they might be revoked in the meantime."""
+"""The maximum age of keys while the issuer is unavailable, in seconds; they might be revoked in the meantime."""
 
 _TIMEOUT: Final = 5.0
 """The timeout of a request in seconds."""

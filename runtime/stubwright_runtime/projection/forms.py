@@ -24,7 +24,7 @@ class Form:
         rewrites: Whether the whole schema is converted, not just an unsupported root.
         all_required: Whether every property must be required.
         closes: Whether objects must have `additionalProperties: false`.
-        nullable: Whether the `nullable` keyword expresses null, not a type.
+        nullable: Whether null is expressed with the `nullable` keyword instead of `type: null`.
         string_enums: Whether `enum` values must be strings.
         fills_objects: Whether each object must have at least one property.
         keywords: The supported keywords, except for types, properties, items, enums and unions.

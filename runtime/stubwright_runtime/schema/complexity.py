@@ -54,7 +54,12 @@ def find_id_keyword(schema: Json) -> str:
 
 @dataclass(slots=True)
 class _AppliedSchemas:
-    """The schemas that one schema applies to a value, with their counts, and the memoized schemas."""
+    """The schemas that apply to the same value as one schema, directly or indirectly.
+
+    Attributes:
+        times: How often each schema applies, keyed by `id`.
+        remembered: The `id`s of the recursive schemas whose results the validator memoizes.
+    """
 
     times: Counter[int] = field(default_factory=Counter[int])
     remembered: set[int] = field(default_factory=set[int])

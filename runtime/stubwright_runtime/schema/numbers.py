@@ -69,19 +69,19 @@ class CompiledSchema(Protocol):
     """A schema compiled by jsonschema-rs."""
 
     def is_valid(self, instance: Any) -> bool:
-        """Return whether the schema accepts an instance."""
+        """Return whether the schema accepts the instance."""
         ...
 
     def validate(self, instance: Any) -> None:
-        """Raise `jsonschema_rs.ValidationError` unless the schema accepts an instance."""
+        """Raise `jsonschema_rs.ValidationError` unless the schema accepts the instance."""
         ...
 
     def iter_errors(self, instance: Any) -> Iterator[jsonschema_rs.ValidationError]:
-        """Return the errors in an instance."""
+        """Return the errors in the instance."""
         ...
 
     def evaluate(self, instance: Any) -> jsonschema_rs.Evaluation:
-        """Return the annotations and errors for an instance."""
+        """Return the annotations and errors for the instance."""
         ...
 
 
@@ -92,17 +92,17 @@ class ExactSchema:
         self._compiled = compiled
 
     def is_valid(self, instance: Any) -> bool:
-        """Return whether the schema accepts an instance."""
+        """Return whether the schema accepts the instance."""
         return self._compiled.is_valid(make_exact_instance(instance))
 
     def validate(self, instance: Any) -> None:
-        """Raise `jsonschema_rs.ValidationError` unless the schema accepts an instance."""
+        """Raise `jsonschema_rs.ValidationError` unless the schema accepts the instance."""
         self._compiled.validate(make_exact_instance(instance))
 
     def iter_errors(self, instance: Any) -> Iterator[jsonschema_rs.ValidationError]:
-        """Return the errors in an instance."""
+        """Return the errors in the instance."""
         return self._compiled.iter_errors(make_exact_instance(instance))
 
     def evaluate(self, instance: Any) -> jsonschema_rs.Evaluation:
-        """Return the annotations and errors for an instance."""
+        """Return the annotations and errors for the instance."""
         return self._compiled.evaluate(make_exact_instance(instance))

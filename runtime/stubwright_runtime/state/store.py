@@ -85,7 +85,7 @@ class ClaimedRecord:
     """A record whose key another caller has already claimed.
 
     Attributes:
-        record: The record, whose data is empty if it cannot be decrypted.
+        record: The record; its data is empty if it cannot be decrypted.
         is_held: Whether any caller still holds the record's lease.
     """
 
@@ -172,7 +172,7 @@ class Store(Protocol):
             kind: The record's kind.
             key: The key.
             data: The data.
-            owner: The owner, whose budget the record counts against.
+            owner: The owner; the record counts against its budget.
             ttl: Seconds until the record expires.
             holder: The lease's holder.
             lease: Seconds until the lease expires.

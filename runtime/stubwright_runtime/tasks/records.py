@@ -80,7 +80,7 @@ class Task:
         tries: The number of times that each question was asked.
         pending: Pending questions, keyed by their wire keys.
         used: All wire keys used so far, which are not reused.
-        run: The current run, whose process may have crashed.
+        run: The current run; its process may have crashed.
         attempt: The number of runs so far: a fencing token with which a database can reject a replaced run.
         deaths: The number of processes that died while running the task.
         origin: The ID of the abandoned task that this one repeats, with the same idempotency keys.

@@ -94,7 +94,7 @@ def _create_waiting() -> UpDownCounter:
 def _create_age() -> Histogram:
     from ..observability.telemetry import create_histogram
 
-    return create_histogram("stubwright.task.age", "The time from a task's creation or last change to its run.")
+    return create_histogram("stubwright.task.age", "The time from a task's creation or last change until it runs.")
 
 
 @cache

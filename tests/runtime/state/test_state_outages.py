@@ -347,7 +347,7 @@ async def test_whatever_stands_in_redis_is_no_internal_error(
                     if "error" in answer:
                         assert answer["error"]["message"] in allowed, where
                     elif answer.get("isError"):
-                        known = ("is unknown or has expired", "stored here", "is exhausted")
+                        known = ("is unknown or has expired", "is nearly full", "stored here", "is exhausted")
                         assert first(answer) in TOLD or any(text in first(answer) for text in known), where
                 await raw.restore(name, max(0, ttl), kept, replace=True)
     assert seen == requests.keys()

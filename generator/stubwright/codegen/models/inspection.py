@@ -168,7 +168,7 @@ def _is_import_of_models(part: ast.ImportFrom) -> bool:
 
 
 def _is_type(text: str) -> bool:
-    """Return whether `text` is a type of only names and `Literal` values, which is safe to evaluate later."""
+    """Return whether `text` is a type made up only of names and `Literal` values, so that it is safe to evaluate."""
     if text.isidentifier():
         return True
     kind = ast.parse(text, mode="eval").body

@@ -1,7 +1,7 @@
 """Converts a JSON Schema to shapes: the types of its instances.
 
-A shape accepts every valid instance, and further instances if a keyword has no equivalent type. Names and Python source
-are made elsewhere.
+A shape accepts every valid instance, and also other instances if a keyword has no equivalent type. Names and Python
+source are made elsewhere.
 """
 
 from __future__ import annotations
@@ -440,7 +440,7 @@ class Document:
         return Items(join_any(*places) if ended else join_any(*places, after))
 
     def _places(self, leaf: Leaf, keywords: Mapping[str, Json]) -> tuple[list[Leaf], Leaf | None]:
-        """Return the subschemas for a list's first items, one per position, and the subschema for all further items."""
+        """Return the subschemas for a list's first items, one per position, and the subschema for all later items."""
         if "prefixItems" in self.dialect.keywords:
             return [*self.find_children(leaf, "prefixItems")], self._child(leaf, "items")
         if isinstance(keywords.get("items"), list):

@@ -71,7 +71,7 @@ class ContextHandles:
 
     @property
     def is_overloaded(self) -> bool:
-        """True if the handle's type depends on the argument's name, which requires a separate class."""
+        """True if the handle's type depends on the argument's name, so that it needs a separate class."""
         return len(self.named) + self.nested > 1
 
     @property

@@ -27,7 +27,7 @@ _LINE_LENGTH: Final = 88
 
 @dataclass(frozen=True, slots=True)
 class ImportGroup:
-    """The names to import from a module, whose path is relative to the importing module."""
+    """The names to import from a module. The module's path is relative to the importing module."""
 
     module: Name
     names: tuple[Name, ...]

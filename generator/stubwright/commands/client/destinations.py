@@ -47,7 +47,7 @@ class Destination:
         headers: HTTP headers for each request.
         environment: Additional environment variables for the process.
         manifest: The manifest that the server was generated from, if known.
-        has_no_handlers: True for a manifest's server without specified handlers.
+        has_no_handlers: True for a manifest's server that runs without handlers, because none were specified.
         toolsets: The requested toolsets; callers see only tools that are in all of them.
         auth: The source of access tokens for requests.
     """

@@ -220,7 +220,7 @@ def _list_debug_options(arguments: argparse.Namespace) -> tuple[str, ...]:
     try:
         port = main.parse_port(arguments.debug_port)
     except ArgumentTypeError as error:
-        raise UsageError(f"--debug-port is {error}") from error
+        raise UsageError(f"--debug-port: {error}") from error
     return ("--debug-port", str(port), *(["--debug-wait"] if arguments.debug_wait else []))
 
 

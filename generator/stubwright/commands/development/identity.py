@@ -1,4 +1,4 @@
-"""Access tokens for `dev --scope`, whose server rejects all other callers."""
+"""Access tokens for `dev --scope`. Its server rejects all other tokens."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def read_project(revision: str) -> list[tuple[Version, Version]]:
     project, _ = config.find()
     if project is None or not project.manifests:
         raise UsageError(
-            f"`{revision}` alone compares the manifests of [tool.stubwright], which lists no manifest; add a path"
+            f"`{revision}` needs a path: without one, it compares the manifests in [tool.stubwright], which lists none"
         )
     return [(read(revision, path), read(path, revision)) for path in project.manifests]
 

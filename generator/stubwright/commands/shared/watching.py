@@ -62,7 +62,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files that runs read, existing or not. `is_whole` is false if an invalid file may include further files."""
+    """The files that runs read, existing or not. `is_whole` is false if an invalid file may include other files."""
 
     files: frozenset[Path]
     patterns: frozenset[Pattern]

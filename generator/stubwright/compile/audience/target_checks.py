@@ -83,7 +83,7 @@ def _report_unknown(name: str, manifest: ir.Manifest, file: str) -> Diagnostic:
 
 
 def describe(finding: Finding) -> str:
-    """Describe a finding in a clause: the part, the number of further occurrences, and the effect."""
+    """Describe a finding in a clause: the part, the number of other occurrences, and the effect."""
     subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"
     others = f", and in {finding.others} more {'place' if finding.others == 1 else 'places'}" if finding.others else ""
     return f"{subject}{others}, which {_describe_effect(finding)}"

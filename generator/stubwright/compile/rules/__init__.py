@@ -1,6 +1,6 @@
 """Semantic checks of a manifest, one function per rule.
 
-Errors are faults that would break any server. Warnings cover MCP's SHOULDs, and problems for clients and models.
+Errors are faults that would break any server. Warnings cover MCP's SHOULDs and problems for clients and models.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ def check_codes(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 def suppress(resolved: ResolvedBundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return `diagnostics` without ignored warnings.
 
-    A list in the entry file applies to the whole manifest, in a fragment to that file, and in an entry to that entry.
+    A list in the entry file applies to the whole manifest, one in a fragment applies to that file, and one in an entry
+    applies to that entry.
     """
     ignored = [(frozenset(codes), places) for _, codes, places in _lists(resolved)]
     return [

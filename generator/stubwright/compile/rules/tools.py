@@ -71,7 +71,7 @@ def _find_page_problems(tool: Declaration) -> Iterator[tuple[Place, str, str]]:
     paginate, at = tool.extension["paginate"], tool.place_of("paginate")
     if "http" in tool.extension:
         fix = "write `page` under `http`, which describes the API's pages"
-        yield at.point_at_key(), f"`{tool.name}` is an HTTP call, whose pages come from the API", fix
+        yield at.point_at_key(), f"`{tool.name}` is an HTTP call, and its pages come from the API", fix
         return
     if not isinstance(tool.wire.get("outputSchema"), dict):
         fix = f"add an `outputSchema` with the array `{paginate['items']}`"

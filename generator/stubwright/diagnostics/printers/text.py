@@ -23,7 +23,7 @@ key in many tools.
 """
 
 _LISTED = 10
-"""Maximum number of further locations to list per cause."""
+"""Maximum number of other locations to list per cause."""
 
 _BEFORE = 40
 _MOST = 4 * WIDTH

@@ -178,7 +178,8 @@ class Documents:
         """Resolve a reference where the specification does not allow one, but bundlers write it.
 
         Raises:
-            UnsupportedError: See `resolve`; also if the reference has siblings, whose meaning is undefined.
+            UnsupportedError: See `resolve`. Also raised if the reference has siblings, because their meaning is
+                undefined.
         """
         if not isinstance(at.value, dict) or not isinstance(at.value.get("$ref"), str):
             return at

@@ -58,7 +58,8 @@ _CHANGED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("close_sse_stream", "close_standalone_sse_stream"), ("does nothing", "`ctx.release_stream`")),
     **dict.fromkeys(("task_id", "is_background_task"), ("never set", "`ctx.task_id`")),
 }
-"""Members of both `Context` classes, and functions of FastMCP, that change: the effect, and the replacement."""
+"""Members of both `Context` classes, and functions of FastMCP, whose behavior changes: the effect and the
+replacement."""
 
 _RAW: Final = "belongs to the connection between the two servers; only logs, progress and questions reach the caller"
 _UNREAD: Final = "passes its Context to code that was not analyzed: only logs, progress and questions reach the caller"

@@ -204,7 +204,7 @@ _PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if sys.platform == "win32" else
 
 
 def name_temporary(target: Path, number: int, run: str) -> Path:
-    """Return the path for a run's numbered staged file."""
+    """Return the path of a temporary file next to `target`; `number` makes it unique within the run."""
     # Truncated, because most file systems allow only 255 bytes.
     return target.with_name(f".{target.name[:40]}.{number}.{run}.tmp")
 

@@ -109,7 +109,7 @@ async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> b
     Args:
         client: A connected client.
         skill: The skill's entry.
-        uri: The file's URI; by default `SKILL.md`, whose frontmatter must also match the entry's.
+        uri: The file's URI; by default `SKILL.md`. Its frontmatter must also match the entry's.
 
     Raises:
         MCPError: The resource cannot be read.

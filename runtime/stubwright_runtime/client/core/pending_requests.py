@@ -103,7 +103,7 @@ class PendingRequests:
             allows_questions: Whether the server may ask questions during the request.
 
         Returns:
-            A context manager, whose exit raises the same exceptions as its entry:
+            A context manager. Its exit raises the same exceptions as its entry:
 
             - `MCPError` if the request timed out (`REQUEST_TIMEOUT`);
             - `RuntimeError` if the connection was opened in another event loop;

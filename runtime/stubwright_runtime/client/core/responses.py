@@ -85,7 +85,7 @@ class CallResponse(Generic[T_co]):
 
 
 class Responses:
-    """The base class for a client's `with_raw_response`, whose methods return `CallResponse`s."""
+    """The base class for a client's `with_raw_response`. The methods return `CallResponse`s."""
 
     _package: ClassVar[Package]
 

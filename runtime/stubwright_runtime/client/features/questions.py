@@ -23,7 +23,7 @@ class Question:
 
     Attributes:
         message: The text to show, as the server sent it; `str(question)` is safe on a terminal.
-        schema: The form's JSON Schema, whose properties are scalars and enums, or `None` for a URL.
+        schema: The form's JSON Schema, or `None` for a URL. The properties are scalars and enums.
         url: The URL to open in a browser after the person has seen it and agreed, or `None` for a form.
         key: The question's key within its call; `None` in MCP 2025-11-25 and earlier.
         elicitation: The ID to expect in the URL's completion notification (MCP 2025-11-25 and earlier).

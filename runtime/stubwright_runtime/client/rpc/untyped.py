@@ -1,4 +1,4 @@
-"""Protocols that our untyped client and the SDK's clients implement, so that the SDK is not imported."""
+"""Protocols that our untyped client and the SDK's clients implement, so that the SDK need not be imported."""
 
 from __future__ import annotations
 

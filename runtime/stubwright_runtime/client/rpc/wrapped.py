@@ -1,4 +1,4 @@
-"""Wraps the caller's own MCP client or session, recognized by the methods, so that the SDK is not imported."""
+"""Wraps the caller's own MCP client or session, recognized by its methods, so that the SDK need not be imported."""
 
 from __future__ import annotations
 

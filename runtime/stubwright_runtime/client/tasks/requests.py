@@ -130,7 +130,7 @@ class TaskRequests:
         if not offers_tasks(self.session):
             raise TasksUnsupported(
                 f"{self._tool.name!r} cannot run as a task: the server does not support tasks in {self._revision}; "
-                "call the method itself"
+                "call it directly, not as a task"
             )
         params = {**self._params(arguments), "task": {} if ttl is None else {"ttl": math.ceil(ttl * 1000)}}
         try:

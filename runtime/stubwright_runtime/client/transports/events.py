@@ -39,7 +39,7 @@ class EventParser:
     """An incremental parser for one event stream."""
 
     def __init__(self, bounds: Bounds, bound: Bound) -> None:
-        """Prepare a parser that applies the connection's limits, and `bound` to each event."""
+        """Prepare a parser that applies the connection's limits to the stream and `bound` to each event."""
         self._bounds = bounds
         self._bound = bound
         self._begun = bytearray()

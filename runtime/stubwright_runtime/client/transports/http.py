@@ -1,6 +1,6 @@
 """The Streamable HTTP transport (MCP 2025-11-25 and 2026-07-28, basic/transports).
 
-Each message is a POST request, whose response is JSON or an event stream. An invalid response fails only its request.
+Each message is a POST request; its response is JSON or an event stream. An invalid response fails only its request.
 """
 
 from __future__ import annotations

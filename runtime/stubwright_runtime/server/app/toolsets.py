@@ -17,7 +17,7 @@ REQUESTED: Final[ContextVar[tuple[str, ...]]] = ContextVar("toolsets", default=(
 
 
 class UnknownToolsetError(ValueError):
-    """The manifest declares no toolset of this name."""
+    """The manifest declares no toolset with this name."""
 
 
 class Toolsets:

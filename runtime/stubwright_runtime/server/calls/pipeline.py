@@ -58,7 +58,7 @@ def compile_tool(results: Results, server: ServerContext, tool: Tool, steps: Ste
         server: The context that the server's features share.
         tool: The tool to compile.
         steps: The steps that the manifest declares for any of the server's tools.
-        is_run: True to run tasks, whose calls were already admitted.
+        is_run: True to run tasks. Their calls were already admitted.
     """
     before = steps.limits if is_run else (*steps.admission, *steps.limits, *steps.binding)
     call = _wrap(tool, steps.preparation, _call_handler(results, server, tool))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class VerifiedToken(Protocol):
-    """A verified access token, such as `AccessToken` or the SDK's class of the same name.
+    """A verified access token, such as `AccessToken` or the SDK's class with the same name.
 
     Attributes:
         token: The encoded token; an empty string if no tool exchanges tokens.

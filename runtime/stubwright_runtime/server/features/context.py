@@ -287,7 +287,7 @@ class Context:
             elicitation: An unguessable elicitation ID; by default a new one.
 
         Raises:
-            KeyError: The manifest has no URL question of this name for the handler.
+            KeyError: The manifest has no URL question with this name for the handler.
             ValueError: The URL is not an http or https URL.
         """
         from .input_requests import require_url

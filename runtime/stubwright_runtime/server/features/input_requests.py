@@ -178,7 +178,7 @@ class InputRequests:
         """Ask the client a question and return the answer.
 
         Args:
-            key: The question's name. The second question of the same name becomes `NAME.2`.
+            key: The question's name. The second question with the same name becomes `NAME.2`.
             request: The request to the client: its `method`, and optionally its `params`.
             read: Converts the answer to the returned value; raises `InvalidAnswer` if the answer is invalid.
             needs: The capability that the client must have, such as `elicitation.url`.

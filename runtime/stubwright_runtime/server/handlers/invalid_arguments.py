@@ -18,7 +18,7 @@ class InvalidArguments:
 
 
 class LenientHandlers:
-    """Handlers with HTTP tools of which some accept invalid arguments."""
+    """Handlers with HTTP tools, some of which accept invalid arguments."""
 
     def accepts_invalid(self, tool: Tool) -> bool:
         """Return whether an HTTP tool sends invalid arguments to its API."""

@@ -1,4 +1,4 @@
-"""Prompts, whose messages come from the manifest or handlers."""
+"""Prompts. Their messages come from the manifest or handlers."""
 
 from __future__ import annotations
 

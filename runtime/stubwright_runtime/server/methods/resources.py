@@ -1,4 +1,4 @@
-"""Resources and resource templates, whose contents come from the manifest, the package's files or handlers."""
+"""Resources and resource templates. Their contents come from the manifest, the package's files or handlers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skills (SEP-2640), whose files are resources."""
+"""Skills (SEP-2640). Their files are resources."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class _CallTool:
         return downgrade_result(outcome.result, entry.definition, request.revision)
 
     def compile_run(self, name: str) -> Handle:
-        """Return the function that runs a tool's tasks, whose calls were already admitted."""
+        """Return the function that runs a tool's tasks. Their calls were already admitted."""
         return compile_tool(self._results, self._server, self._package.tools[name], self._steps, is_run=True)
 
     def _prepare(self, name: str) -> _Entry:

@@ -1,4 +1,4 @@
-"""The in-memory task engine, whose tasks are lost when the process exits."""
+"""The in-memory task engine. Its tasks are lost when the process exits."""
 
 from __future__ import annotations
 

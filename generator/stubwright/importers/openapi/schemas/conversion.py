@@ -552,9 +552,9 @@ class _Conversion:
         return at.get_field("additionalProperties") is False and at.get_field("patternProperties") is None
 
     def _list_alternatives(self, at: LocatedValue) -> list[str]:
-        """Return the keywords whose alternatives are parts of the whole object, not heirs of the schema."""
-        heirs = self.schemas.find_children(at)
-        return [key for key in ("oneOf", "anyOf") if at.list_items(key) and key not in heirs]
+        """Return the keywords whose alternatives are parts of the whole object, not children of the schema."""
+        children = self.schemas.find_children(at)
+        return [key for key in ("oneOf", "anyOf") if at.list_items(key) and key not in children]
 
     def _find_absent(self, at: LocatedValue, depth: int = 8) -> frozenset[str]:
         """Return the properties that a schema and its `allOf` do not require on this side."""

@@ -34,7 +34,8 @@ _DEFAULT_SINCE = 2
 
 @dataclass(slots=True)
 class _Index:
-    """The names of alternatives by schema and property, each schema's heirs, and the unions that list it.
+    """The names of alternatives by schema and property, each schema's children (the schemas that extend it with
+    `allOf`), and the unions that list it.
 
     `defaults` has the properties for which a schema is a union's default alternative, `required` the properties that an
     alternative requires because another one is the default.
@@ -43,7 +44,7 @@ class _Index:
     names: dict[Key, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
     defaults: dict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))
     required: dict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))
-    heirs: dict[Key, list[LocatedValue]] = field(default_factory=lambda: defaultdict(list))
+    children: dict[Key, list[LocatedValue]] = field(default_factory=lambda: defaultdict(list))
     unions: dict[Key, list[LocatedValue]] = field(default_factory=lambda: defaultdict(list))
 
 
@@ -59,9 +60,9 @@ class Discriminators:
         self._open: dict[Key, str] = {}
 
     def pin(self, at: LocatedValue, excluded: Names = ()) -> LocatedValue:
-        """Return a schema whose discriminator properties accept only the values for this schema and its heirs.
+        """Return a schema whose discriminator properties accept only the values for this schema and its children.
 
-        A closed parent with a discriminator would reject its heirs' properties, so it is returned open.
+        A closed parent with a discriminator would reject its children's properties, so it is returned open.
 
         Args:
             at: The schema.
@@ -97,7 +98,7 @@ class Discriminators:
     def find_excluded(self, union: LocatedValue, alternative: LocatedValue) -> Names:
         """Return the values that an alternative leaves to others in its union, sorted.
 
-        The others are its heirs; for the default, all others (3.2.0, "Discriminator Object", `defaultMapping`).
+        The others are its children; for the default, all others (3.2.0, "Discriminator Object", `defaultMapping`).
 
         Args:
             union: The schema with `oneOf` or `anyOf`.
@@ -108,13 +109,13 @@ class Discriminators:
         if name is not None and (default := self._find_default(union)) is not None and self._key(default) == key:
             others = [target for target in self._list_targets(union, *_ALTERNATIVES) if self._key(target) != key]
             return tuple(sorted({each for other in others for each in self.find_pins(other).get(name, ())}))
-        heirs = {self._key(heir) for heir in self._list_heirs(alternative)} - {self._key(alternative)}
-        if not heirs:
+        children = {self._key(child) for child in self._list_children(alternative)} - {self._key(alternative)}
+        if not children:
             is_open = name is not None and name == self._find_open_property(alternative)
             names = self._list_names(alternative, self._read_mapping(union)) if is_open else []
             listed = self._list_own_values(alternative, name or "") if names else []
             return tuple(sorted({*listed} - {*names})) if {*listed} & {*names} else ()
-        others = [target for target in self._list_targets(union, *_ALTERNATIVES) if self._key(target) in heirs]
+        others = [target for target in self._list_targets(union, *_ALTERNATIVES) if self._key(target) in children]
         return tuple(sorted({name for other in others for names in self.find_pins(other).values() for name in names}))
 
     def list_alternatives(self, union: LocatedValue, key: str) -> list[LocatedValue]:
@@ -139,14 +140,14 @@ class Discriminators:
         return any(self.find_excluded(union, at) for union in self._index.unions.get(self._key(at), ()))
 
     def find_pins(self, at: LocatedValue) -> Mapping[str, list[str]]:
-        """Return the values for a schema and its heirs, by discriminator property.
+        """Return the values for a schema and its children, by discriminator property.
 
         A parent has values if it has a `mapping` and its property does not list values itself; without a `mapping`,
         documents often use values other than the specified ones.
         """
         self._read_file(self._documents.root)
         self._read_file(at)
-        if not isinstance(at.value, dict) or not (self._index.names or self._index.heirs):
+        if not isinstance(at.value, dict) or not (self._index.names or self._index.children):
             return {}
         key = (at.file, at.pointer)
         if key not in self._pins:
@@ -155,8 +156,8 @@ class Discriminators:
             is_open = self._find_named_default(at) is not None  # other values select the default
             if self._is_parent(at) and self._read_mapping(at) and not self._lists_values(at) and not is_open:
                 pins = self._add_parent(at, pins)
-            for heir in self._list_heirs(at) if pins else ():
-                for name, names in self._find_own(heir).items():
+            for child in self._list_children(at) if pins else ():
+                for name, names in self._find_own(child).items():
                     pins[name] = [*dict.fromkeys([*pins.get(name, ()), *names])]
             self._pins[key] = pins
         return self._pins[key]
@@ -186,7 +187,7 @@ class Discriminators:
         unions = [
             union for union in self._index.unions.get(key, ()) if len(self._list_targets(union, *_ALTERNATIVES)) > 1
         ]
-        if len(unions) < 2 or key in self._index.heirs or key in self._index.defaults:
+        if len(unions) < 2 or key in self._index.children or key in self._index.defaults:
             return ""
         for name in self._index.names.get(key, ()):
             values = {*self._list_own_values(at, name)}
@@ -216,7 +217,7 @@ class Discriminators:
         self._open.clear()
         for schema in _walk(root):
             for parent in self._list_targets(schema, "allOf"):
-                self._index.heirs[self._key(parent)].append(schema)
+                self._index.children[self._key(parent)].append(schema)
             for target in self._list_targets(schema, *_ALTERNATIVES):
                 self._index.unions[self._key(target)].append(schema)
             name = _get_property(schema)
@@ -251,9 +252,9 @@ class Discriminators:
         return found
 
     def _is_parent(self, at: LocatedValue) -> bool:
-        """Return whether a schema has a discriminator for its heirs, but no alternatives of its own."""
+        """Return whether a schema has a discriminator for its children, but no alternatives of its own."""
         is_union = any(at.list_items(key) for key in _ALTERNATIVES)
-        return _get_property(at) is not None and not is_union and bool(self._index.heirs.get(self._key(at)))
+        return _get_property(at) is not None and not is_union and bool(self._index.children.get(self._key(at)))
 
     def _lists_values(self, at: LocatedValue) -> bool:
         """Return whether a parent's discriminator property has an `enum` or a `const`."""
@@ -269,7 +270,7 @@ class Discriminators:
         return {**pins, name: [*dict.fromkeys([*own, *mapping])]}
 
     def _find_own(self, at: LocatedValue) -> dict[str, list[str]]:
-        """Return a schema's own values, as an alternative and as an heir."""
+        """Return a schema's own values, as an alternative and as a child."""
         own = {name: [*names] for name, names in self._index.names.get(self._key(at), {}).items()}
         for parent in self._list_ancestors(at):
             name = _get_property(parent)
@@ -357,10 +358,10 @@ class Discriminators:
             yield parent
             yield from self._list_ancestors(parent, depth - 1)
 
-    def _list_heirs(self, at: LocatedValue, depth: int = 8) -> Iterator[LocatedValue]:
-        for heir in self._index.heirs.get(self._key(at), ()) if depth else ():
-            yield heir
-            yield from self._list_heirs(heir, depth - 1)
+    def _list_children(self, at: LocatedValue, depth: int = 8) -> Iterator[LocatedValue]:
+        for child in self._index.children.get(self._key(at), ()) if depth else ():
+            yield child
+            yield from self._list_children(child, depth - 1)
 
     def _list_names(self, at: LocatedValue, mapping: Mapping[str, LocatedValue]) -> list[str]:
         """Return a schema's names in a mapping, or its component name if the mapping does not list it."""

@@ -1,7 +1,7 @@
 """Event streams (MCP, basic/transports, "Streamable HTTP").
 
-Without an event log, the HTTP response starts with the first message, so that a single JSON-RPC response can have its
-own HTTP status.
+The HTTP response starts with the first message if there is no event log, so that a single JSON-RPC response can have
+its own HTTP status.
 """
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ class AnswerStream(EventStream):
     async def connect(self, writer: EventWriter) -> None:
         """Attach the first connection and send the queued messages."""
         async with self._sending:
-            # With a log, responses are always events. Without one, a single response has its own HTTP status.
+            # Responses are always events if there is a log; otherwise, a single response has its own HTTP status.
             if self._log is not None:
                 await writer.begin()
             await self._prime_first()

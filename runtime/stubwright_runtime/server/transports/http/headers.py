@@ -82,7 +82,7 @@ _ENCODED: Final = Rejection(
 _ACCEPTS_NO_EVENTS: Final = Rejection(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
 _UNKNOWN_REVISION: Final = Rejection(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION)
 _NO_SESSIONS: Final = Rejection(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
-"""The response to GET and DELETE from a server without sessions."""
+"""The response that a server without sessions sends to GET and DELETE."""
 
 
 class Head(NamedTuple):
