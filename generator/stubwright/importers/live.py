@@ -37,10 +37,9 @@ from stubwright_runtime.client.core.connect_errors import (
 )
 from stubwright_runtime.client.core.environment import describe_withheld
 from stubwright_runtime.client.features.list_pages import MOST_PAGES, EndlessError, TooManyPagesError, follow_pages
-from stubwright_runtime.client.rpc.connection import RpcConnection
+from stubwright_runtime.client.rpc.connection import RpcConnection, Transport
 from stubwright_runtime.client.rpc.mcp_error import MCPError
 from stubwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
-from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.client.transports.process import Command as Program
 from stubwright_runtime.client.transports.process import ServerProcess
 from stubwright_runtime.mcp.vocabulary import SECTIONS, TOOLS, Section
@@ -285,13 +284,15 @@ class _Server:
         self.progress = Progress()
         self._process: ServerProcess | None = None
         self.callbacks = DefaultCallbacks()
-        transport: ServerProcess | HttpTransport
+        transport: Transport
         if isinstance(source, Command):
             program, *arguments = source.words
             transport = self._process = ServerProcess(
                 Program(program, arguments, dict(source.environment)), bounds, None
             )
         else:
+            from stubwright_runtime.client.transports.http import HttpTransport  # expensive to import
+
             transport = HttpTransport(source.url, source.headers, bounds, source.auth)
         self.connection = RpcConnection(transport, bounds, self.callbacks.answer, _ignore_notification)
 
