@@ -762,3 +762,25 @@ async def test_a_list_may_take_too_long() -> None:
         with pytest.raises(mcp.MCPError) as raised:
             await list_resources(client.with_options(timeout=0.05))
     assert raised.value.code == mcp_types.REQUEST_TIMEOUT
+
+
+@pytest.mark.parametrize("is_connection", [False, True], ids=["callback", "connection"])
+async def test_a_request_that_failed_does_not_wait_for_the_next_question(is_connection: bool) -> None:
+    pending = PendingRequests(expects_questions=True)
+    pending.start()
+    answered: list[str] = []
+
+    async def ask_twice() -> None:
+        if is_connection:
+            pending.fail(OSError("no camera"))
+        else:
+            with pytest.raises(mcp.MCPError), pending.pause_for_question():
+                raise OSError("no camera")
+        with pending.pause_for_question():
+            for _ in range(5):
+                await anyio.lowlevel.checkpoint()
+            answered.append("second")
+
+    with pytest.raises(OSError, match="no camera"), pending.request(None):
+        await ask_twice()
+    assert not answered

@@ -244,7 +244,7 @@ class RequestTimer:
 
     def pause_clock(self) -> None:
         """Stop the timer and store the remaining time."""
-        if self._handle is not None:
+        if self._handle is not None and self._left is not None:
             self._left = self._handle.when() - asyncio.get_running_loop().time()
             self._handle.cancel()
             self._handle = None
@@ -255,10 +255,11 @@ class RequestTimer:
             self._handle = asyncio.get_running_loop().call_later(self._left, self._expire)
 
     def stop(self) -> None:
-        """Cancel the request's task in the next event loop iteration."""
+        """Cancel the request's task in the next event loop iteration, even if the server asks another question."""
         self.pause_clock()
         self._left = 0
         self.resume_clock()
+        self._left = None  # a later question cannot pause the timer
 
     def _expire(self) -> None:
         self._handle = None
