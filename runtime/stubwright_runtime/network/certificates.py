@@ -1,4 +1,6 @@
-"""Loads the trusted certificate authorities for all HTTP clients once an hour, since loading takes 20 ms or more."""
+"""Loads the trusted certificate authorities for all HTTP clients. Loading takes at least 20 ms, so it is repeated only
+once an hour.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ if TYPE_CHECKING:
     import ssl
 
 _SECONDS: Final = 3600
-"""Seconds before the authorities are reloaded, since they can change."""
+"""Seconds after which the authorities are loaded again, since the files can change."""
 
 
 def share_tls_context() -> ssl.SSLContext:
-    """Return the TLS context that clients share.
+    """Return the TLS context that all HTTP clients share.
 
     Raises:
         SettingError: The file in `SSL_CERT_FILE` cannot be read, or contains no certificate.
@@ -27,7 +29,7 @@ def share_tls_context() -> ssl.SSLContext:
 
 
 def make_tls_context() -> ssl.SSLContext:
-    """Create a TLS context for clients with httpx2, which respects `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    """Create a client TLS context with httpx2, which reads `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 
     Raises:
         SettingError: The file in `SSL_CERT_FILE` cannot be read, or contains no certificate.

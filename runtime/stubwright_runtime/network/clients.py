@@ -1,6 +1,6 @@
-"""Creates HTTP clients with the certificates and proxies from the environment.
+"""Creates HTTP clients, with certificates and proxies from the environment.
 
-They use `DirectTransport` if httptools is installed and no proxies are set, and httpx2's own transport otherwise.
+Clients use `DirectTransport` if httptools is installed and no proxy is set, otherwise httpx2's own transport.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def make_http_client(
 
     Args:
         timeout: The httpx2 timeouts, each for one step, such as connecting or reading the next bytes.
-        context: The TLS context. By default the shared context.
-        transport: The transport. By default a new `DirectTransport` if possible.
+        context: The TLS context; by default, `share_tls_context()`.
+        transport: The transport; by default, a new `DirectTransport`, or httpx2's if `make_direct_transport` returns
+            `None`.
         options: Further arguments for `httpx2.AsyncClient`.
 
     Raises:
@@ -41,7 +42,7 @@ def make_http_client(
 
 
 def make_direct_transport(context: ssl.SSLContext | None = None) -> DirectTransport | None:
-    """Create a transport with its own connections; return `None` if a proxy is set or httptools is missing.
+    """Create a transport with its own connection pool. Return `None` if a proxy is set or httptools is not installed.
 
     Raises:
         SettingError: A proxy or certificate setting in the environment is invalid.

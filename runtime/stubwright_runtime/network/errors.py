@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 _UNTRUSTED: Final = (2, 18, 19, 20, 21)
-"""OpenSSL's errors (`X509_V_ERR_…`) for an untrusted issuer."""
+"""OpenSSL's error codes (`X509_V_ERR_…`) for certificates from an untrusted issuer."""
 
 _PROXY_SCHEMES: Final = ("http", "https", "socks5", "socks5h")
 
 
 class SettingError(OSError):
-    """A network setting in the environment is invalid, so HTTP clients cannot be created."""
+    """A network setting in the environment is invalid, so that no HTTP client can be created."""
 
 
 def check_proxies() -> bool:
-    """Check the proxy settings in the environment, which HTTP clients read when they are created.
+    """Check the proxy settings in the environment. HTTP clients read them at creation.
 
     Returns:
         True if any proxy is set.
@@ -49,12 +49,12 @@ def check_proxies() -> bool:
 
 
 def describe(error: BaseException, otherwise: str | None = None, *, url: str | None = None) -> str:
-    """Describe why a connection failed, using the system error if there is one.
+    """Describe why a connection failed, preferably by the system error that caused it.
 
     Args:
         error: An error from `httpx2`, `anyio` or the system.
-        otherwise: The text to use without a system error. By default the error's text.
-        url: The requested URL, if the message may mention the proxy and the variable for certificates.
+        otherwise: The text if no system error is the cause; by default, the error's own text.
+        url: The requested URL; if given, the text also names the proxy and suggests `SSL_CERT_FILE` where they apply.
     """
     reason = _find_reason(error, otherwise)
     if url is None:
@@ -66,23 +66,23 @@ def describe(error: BaseException, otherwise: str | None = None, *, url: str | N
 
 
 def find_proxy(url: str) -> str | None:
-    """Return the environment's proxy for a URL, without its password, or `None`."""
+    """Return the proxy for a URL from the environment, without its password, or `None` without a proxy."""
     proxies = getproxies()
     try:
         target = urlsplit(url)
         proxy = proxies.get(target.scheme) or proxies.get("all")
         if not proxy or proxy_bypass(target.netloc.rpartition("@")[2]):
             return None
-    except ValueError:  # an invalid URL
+    except ValueError:  # the URL is invalid
         return None
     return _show_proxy(proxy)
 
 
 def _show_proxy(proxy: str) -> str | None:
-    """Return a proxy without its password, or `None` if it is invalid."""
+    """Return a proxy URL without its password, or `None` if the URL is invalid."""
     try:
         parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-        _ = parts.port  # raises ValueError if it is not a number
+        _ = parts.port  # raises ValueError if the port is not a number
     except ValueError:
         return None
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
@@ -106,7 +106,7 @@ def _find_reason(error: BaseException, otherwise: str | None) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes, innermost last. A group is represented by its first error."""
+    """Yield an error and its causes, innermost last. An exception group is represented by its first error."""
     seen: set[int] = set()
     now: BaseException | None = error
     while now is not None and id(now) not in seen:

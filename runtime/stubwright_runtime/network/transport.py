@@ -1,4 +1,4 @@
-"""An HTTP/1.1 transport over asyncio and httptools, which uses a fraction of the CPU time of httpx2's transport."""
+"""An HTTP/1.1 transport over asyncio and httptools, which takes a fraction of the CPU time of httpx2's transport."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     _Created = tuple[asyncio.Transport, "_Connection"]
 
 _MOST_CONNECTIONS: Final = 100
-"""This and the next two limits are httpx2's (`httpx2.Limits`)."""
+"""This limit and the next two have the defaults of `httpx2.Limits`."""
 
 _MOST_IDLE: Final = 20
 _IDLE_SECONDS: Final = 5.0
@@ -33,16 +33,16 @@ _MOST_HEAD: Final = 100 * 1024
 """The maximum size of a response head in bytes, as in httpcore2."""
 
 _MOST_BUFFERED: Final = 256 * 1024
-"""The number of unread bytes at which reading pauses."""
+"""The number of unread bytes of a response at which reading from its connection pauses."""
 
 _NEXT_ADDRESS: Final = 0.25
-"""Seconds before a host's next address is also tried (RFC 8305)."""
+"""Seconds after which a connection to a host's next address is also attempted (RFC 8305)."""
 
 _CLOSED: Final = "the client was closed"
 
 
 class DirectTransport(httpx2.AsyncBaseTransport):
-    """A connection pool for servers, without proxies."""
+    """A transport with a pool of direct connections; proxies are not supported."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         """Create a transport with a TLS context."""
@@ -84,7 +84,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
             url: The URL.
             headers: All headers, including `Host` and `Content-Length`.
             content: The body.
-            seconds: The timeout for connecting and for sending the request.
+            seconds: The timeout in seconds for connecting and for sending the request.
 
         Raises:
             httpx2.TransportError: As for `handle_async_request`.
@@ -101,7 +101,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         stream: AsyncIterator[bytes] | None,
         limits: Mapping[str, float | None],
     ) -> Body:
-        """Send bytes and the rest of a request. Return the response once its head has arrived."""
+        """Send a request, whose first bytes are `data`. Return the response once its head has arrived."""
         if self._free.locked():
             try:
                 await asyncio.wait_for(self._free.acquire(), limits.get("pool"))
@@ -121,7 +121,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         return Body(self, connection)
 
     async def aclose(self) -> None:
-        """Close all connections. Requests without a complete response fail."""
+        """Close all connections. Requests that have not received a complete response fail."""
         self._is_closed = True
         for task in self._connecting:
             task.cancel()
@@ -130,10 +130,10 @@ class DirectTransport(httpx2.AsyncBaseTransport):
                 connection.fail(httpx2.ReadError(_CLOSED))
         while self._idle:
             self._idle.pop().close()
-        await asyncio.sleep(0)  # the event loop closes their sockets
+        await asyncio.sleep(0)  # the event loop closes the sockets in its next iteration
 
     def release(self, connection: _Connection | None) -> None:
-        """Return a connection to the pool or close it if it cannot be reused."""
+        """Return a connection to the pool, or close the connection if it cannot be reused."""
         self._free.release()
         if connection is None:
             return
@@ -167,7 +167,7 @@ class DirectTransport(httpx2.AsyncBaseTransport):
         host = url.raw_host.decode("ascii")
         loop = asyncio.get_running_loop()
         race: dict[str, Any] = {}
-        if isinstance(loop, asyncio.BaseEventLoop):  # uvloop tries addresses one after the other
+        if isinstance(loop, asyncio.BaseEventLoop):  # uvloop tries a host's addresses one after the other
             race["happy_eyeballs_delay"] = _NEXT_ADDRESS
         create = partial(
             loop.create_connection,
@@ -211,12 +211,12 @@ class _Connection(asyncio.Protocol):
 
     Attributes:
         origin: The scheme, the host and the port.
-        since: When it became idle, by the monotonic clock.
+        since: The monotonic time at which the connection became idle.
         status: The response status.
         version: The response's HTTP version, such as `1.1`.
         reason: The response's reason phrase.
         headers: The response headers.
-        is_complete: Whether the whole response has arrived.
+        is_complete: True if the response has arrived completely.
         failure: The error that closed the connection, or `None`.
     """
 
@@ -230,7 +230,7 @@ class _Connection(asyncio.Protocol):
         self._is_writable = True
         self._waiter: asyncio.Future[None] | None = None
         self._parser = httptools.HttpResponseParser(self)
-        # As lenient as h11. A response belongs to one request, so an ambiguous end cannot affect other clients.
+        # As lenient as h11. Each response belongs to a known request, so an ambiguous end cannot affect other clients.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True,
             lenient_chunked_length=True,
@@ -257,7 +257,7 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_reusable(self) -> bool:
-        """True if another request can be sent: the whole response was read, and the connection is still open."""
+        """True if the connection can send another request: it is open, and the last response was read completely."""
         return (
             self.is_complete
             and self._keeps_alive
@@ -287,22 +287,22 @@ class _Connection(asyncio.Protocol):
 
         Args:
             method: The HTTP method.
-            data: The request head, with all or the start of its body.
+            data: The request head, followed by the body or its start.
             stream: The rest of the body, or `None`.
             seconds: The time limit for sending each piece of the body, or `None`.
             read_seconds: The time limit for receiving each piece of the response, or `None`.
 
         Raises:
-            httpx2.TransportError: No response arrives.
+            httpx2.TransportError: No valid response arrives in time.
         """
         self._start()
         self._read_seconds = read_seconds
-        self._has_body = method != "HEAD"  # regardless of the response's headers
+        self._has_body = method != "HEAD"  # whatever length the response's headers declare
         await self._write(data, seconds)
         if stream is not None:
             async for piece in stream:
                 if self._has_head or self.failure is not None:
-                    self._keeps_alive = False  # the rest is not sent
+                    self._keeps_alive = False  # the rest of the request body is not sent
                     break
                 await self._write(piece, seconds)
         while not self._has_head:
@@ -322,7 +322,7 @@ class _Connection(asyncio.Protocol):
                 raise httpx2.WriteTimeout("sending the request timed out") from error
 
     async def receive(self) -> None:
-        """Wait until more of the response arrives. Raises httpx2.ReadTimeout."""
+        """Wait until more bytes of the response arrive. Raises httpx2.ReadTimeout."""
         if self._read_seconds is None:
             await self._wait()
             return
@@ -350,11 +350,11 @@ class _Connection(asyncio.Protocol):
         return data
 
     def close(self) -> None:
-        """Close the connection without sending the rest."""
+        """Close the connection without sending the rest of the request."""
         self._transport.abort()
 
     def fail(self, error: httpx2.TransportError) -> None:
-        """Close the connection with an error. A request without a complete response raises it."""
+        """Close the connection because of an error. A request that has not received a complete response raises it."""
         self.failure = error
         self._transport.abort()
 
@@ -362,7 +362,7 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if self.is_complete:  # it would become part of the next response
+        if self.is_complete:  # otherwise, the data would become part of the next response
             self.fail(httpx2.RemoteProtocolError("the server sent more than its response"))
             return
         if not self._has_head:
@@ -377,7 +377,7 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Complete a response that ends with its connection, or fail any other incomplete response."""
+        """Complete a response that the server ends by closing the connection; fail any other incomplete response."""
         if self._has_head and self._ends_with_connection and exc is None:
             self.is_complete = True
         if not self.is_complete and self.failure is None:
@@ -394,11 +394,11 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def pause_writing(self) -> None:
-        """Pause writing."""
+        """Pause writing, because the send buffer is full."""
         self._is_writable = False
 
     def resume_writing(self) -> None:
-        """Resume writing."""
+        """Resume writing, because the send buffer has room."""
         self._is_writable = True
         self._wake()
 
@@ -422,7 +422,7 @@ class _Connection(asyncio.Protocol):
             self.headers.append((name, value.strip(b" \t")))
 
     def on_headers_complete(self) -> None:
-        """Make the head available, unless the response is informational (RFC 9110, 15.2)."""
+        """Make the response head available, unless the response is informational (RFC 9110, 15.2)."""
         status = self._parser.get_status_code()
         if status < HTTPStatus.OK:
             self.headers, self.reason = [], b""
@@ -437,7 +437,7 @@ class _Connection(asyncio.Protocol):
         if len(lengths) > 1 or (lengths and status == HTTPStatus.NO_CONTENT):
             self._keeps_alive = False
         self._has_head = True
-        if not self._has_body:  # the parser still expects a body, so the connection cannot be reused
+        if not self._has_body:  # the parser still expects a body, so that the connection cannot be reused
             self.is_complete, self._keeps_alive = True, False
 
     def on_body(self, data: bytes) -> None:
@@ -460,14 +460,14 @@ class Body(httpx2.AsyncByteStream):
     """The body of a response, as it arrives."""
 
     def __init__(self, transport: DirectTransport, connection: _Connection) -> None:
-        """Create the body of a connection's response; `aclose` releases the connection."""
+        """Create the body of the response that a connection receives. `aclose` releases the connection."""
         self.connection = connection
         self._transport = transport
         self._is_closed = False
 
     @property
     def headers(self) -> dict[str, str]:
-        """The response headers, by lower-case name."""
+        """The response headers by lower-case name."""
         headers: dict[str, str] = {}
         for raw_name, raw_value in self.connection.headers:
             name, value = raw_name.decode("latin-1").lower(), _decode(raw_value)
@@ -493,7 +493,7 @@ class Body(httpx2.AsyncByteStream):
             yield data
 
     async def aclose(self) -> None:
-        """Release the connection."""
+        """Release the connection to the pool."""
         if not self._is_closed:
             self._is_closed = True
             self._transport.release(self.connection)
@@ -508,7 +508,7 @@ def _decode(value: bytes) -> str:
 
 
 def _find_system_error(error: OSError) -> OSError:
-    """Return the first of several system errors, since asyncio joins their messages."""
+    """Return the first of the system errors that asyncio has combined into one, since it only joins their messages."""
     match = re.search(r"\[Errno (\d+)\]", str(error))
     if error.errno is not None or match is None:
         return error

@@ -1,1 +1,1 @@
-"""Logging, telemetry, and secret redaction in both."""
+"""Logging and telemetry, both with redaction of secrets."""

@@ -1,4 +1,4 @@
-"""Stores handlers' exceptions for a client in the same process (`raise_errors`)."""
+"""Stores exceptions from handlers, so that a client in the same process can raise them (`raise_errors`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MOST: Final = 100
 
 
 class Failures:
-    """Stored exceptions, keyed by reference; empty until `keep` is called."""
+    """Exceptions by the reference in their error response; empty until `keep` is called."""
 
     def __init__(self) -> None:
         self._by_reference: dict[str, BaseException] | None = None
@@ -32,7 +32,7 @@ class Failures:
         return bool(self._by_reference)
 
     def pop(self, answer: str) -> BaseException | None:
-        """Remove and return the exception that a response refers to, or `None`."""
+        """Remove and return the exception to which an error response refers, or `None`."""
         kept = self._by_reference or {}
         match = next((reference for reference in kept if reference in answer), None)
         return None if match is None else kept.pop(match)

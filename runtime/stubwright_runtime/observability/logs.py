@@ -19,16 +19,16 @@ _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "sta
 """Library loggers that log messages, headers or URLs."""
 
 _LATE: Final = tuple(f"httpcore2.{name}" for name in ("connection", "http11", "http2", "proxy", "socks"))
-"""Child loggers created with the first request; their parents' filters do not apply to them."""
+"""Child loggers that libraries create at the first request; their parents' filters do not apply to them."""
 
 _SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 _QUERY: Final = re.compile(r"\?\S+")
-"""A query string. The endpoint has no parameters, but clients might send tokens there."""
+"""A query string. The endpoint has no query parameters, but clients might send tokens in them."""
 
 
 _JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
-"""An access token."""
+"""A JWT."""
 
 
 def redact_text(text: str) -> str:
@@ -37,18 +37,18 @@ def redact_text(text: str) -> str:
 
 
 def redact_jwts(text: str, mark: str) -> str:
-    """Replace access tokens in text with a marker."""
+    """Replace JWTs in text with a marker."""
     return _JWT.sub(mark, text)
 
 
 class Redaction(logging.Filter):
-    """A filter that redacts records, for loggers and handlers."""
+    """A filter for loggers and handlers that redacts log records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Redact a record without dropping it."""
         try:
             message = record.getMessage()
-        except (TypeError, ValueError):  # `logging` would print the arguments
+        except (TypeError, ValueError):  # otherwise, `logging` would print the arguments
             message = record.msg = f"{record.msg} (its arguments do not match the format)"
             record.args = ()
         error = record.exc_info
@@ -57,7 +57,7 @@ class Redaction(logging.Filter):
         if (clean := [_clean(record, text) for text in texts]) != texts:
             record.msg, record.exc_text, record.stack_info = clean
             record.args = ()
-            record.exc_info = None  # the exception contains the text
+            record.exc_info = None  # the exception's message can contain the text
         return True
 
 
@@ -65,7 +65,7 @@ REDACTION: Final = Redaction()
 
 
 def _clean(record: logging.LogRecord, text: str) -> str:
-    if record.name == "uvicorn.access":  # access log
+    if record.name == "uvicorn.access":  # uvicorn's access log
         return _QUERY.sub("?[query]", text)
     text = redact_text(text) if text else text
     return _SESSION.sub("[session]", text) if record.name.partition(".")[0] in _OTHERS else text
@@ -84,12 +84,12 @@ def make_logger(name: str) -> logging.Logger:
 
 
 def name_after(package: str) -> None:
-    """Set the package for log records in this context."""
+    """Set the package under which this context logs."""
     SCOPE.set(Scope(package))
 
 
 def name_records(package: str) -> ContextValue[Scope]:
-    """Set the package for log records during the block."""
+    """Set the package under which the block logs."""
     outer = SCOPE.get()
     return ContextValue(SCOPE, Scope(package, outer.secrets, outer.waits))
 
@@ -107,7 +107,7 @@ class LogThrottle:
         self._timer: asyncio.TimerHandle | None = None
 
     def count(self, *arguments: object) -> None:
-        """Count an event; an event loop must be running."""
+        """Count an event. An event loop must be running."""
         self._count += 1
         self._last = arguments
         if self._timer is None:
@@ -122,7 +122,7 @@ class LogThrottle:
 
 
 def redact_library_logs() -> None:
-    """Redact library records, regardless of the process's handlers."""
+    """Redact libraries' records, whatever handlers the process has."""
     for name in {*_LATE, *logging.root.manager.loggerDict}:
         if name.partition(".")[0] in _OTHERS:
             logging.getLogger(name).addFilter(REDACTION)
@@ -135,22 +135,22 @@ class _Handler(logging.StreamHandler[Any]):
         super().close()
 
     def drain(self) -> None:
-        """Wait up to a second until pending records are written."""
+        """Wait until pending records are written, at most one second."""
         if isinstance(self.stream, BackgroundStream):
             self.stream.drain(1.0)
 
 
 def drain_log() -> None:
-    """Wait up to a second until pending records are written, before output that must follow them."""
+    """Wait until pending records are written, at most one second. Call this before output that must follow them."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _Handler):
             handler.drain()
 
 
 def set_up(level: str) -> None:
-    """Log to standard error; libraries, which log whole messages, log only warnings.
+    """Log to standard error. Libraries, which would otherwise log whole messages, log only warnings.
 
-    The process does not wait for standard error to be read, except for up to a second at exit.
+    The process does not wait for the reader of standard error, except for up to a second at exit.
 
     Args:
         level: The lowest level to log.
@@ -177,7 +177,7 @@ class _Format(logging.Formatter):
     """Replaces control characters, and indents continuation lines so that only unindented lines start records.
 
     Attributes:
-        folds: Whether tracebacks omit the runtime's frames.
+        folds: True to omit the runtime's frames from tracebacks.
     """
 
     folds = False

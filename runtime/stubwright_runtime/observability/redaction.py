@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 REDACTED: Final = "[redacted]"
 
 _SHORTEST: Final = 4
-"""The minimum length of secrets to redact; shorter values occur in ordinary text."""
+"""The minimum length of secrets to redact, in characters. Shorter values also occur in ordinary text."""
 
 _PIECE: Final = 8
 """The length of pieces of longer secrets, which are also redacted because text may be truncated."""
 
 _EDGE: Final = 256
-"""The number of characters at each end of a secret that are split into pieces."""
+"""The number of characters at each end of a secret from which pieces are made."""
 
 _KEPT: Final = 256
-"""The number of recent secrets to redact if the current call is unknown."""
+"""The number of recent secrets to redact outside calls."""
 
 _CHARACTERS: Final = 1024 * 1024
-"""The maximum total length of recent secrets; the latest one may exceed it."""
+"""The maximum total length of recent secrets in characters. The latest secret can exceed it."""
 
 # Short words must be whole parts of a name: `keyboard`, `compass` and `author` are not secrets.
 # Compiled on first use, because servers do not need it.
@@ -46,11 +46,11 @@ _INPUT: Final = re.compile(r"input_value=(?:.*(?=, input_type=)|.*)")
 
 
 def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, Any]:
-    """Return a deep copy of JSON arguments with some values replaced with `"[redacted]"`.
+    """Return a deep copy of a call's arguments in which some values are replaced with `"[redacted]"`.
 
     Args:
         arguments: The arguments as JSON.
-        pointers: JSON Pointers (RFC 6901) to the values, from the root; dangling pointers are ignored.
+        pointers: JSON Pointers (RFC 6901) from the arguments to the values. Pointers to missing values are ignored.
     """
     paths = [split_pointer(pointer) for pointer in pointers]
     return {
@@ -60,7 +60,7 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
 
 
 def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> ContextValue[Scope]:
-    """Redact a call's secrets during the block and log under its package."""
+    """During the block, redact a call's secrets and log under its package."""
     outer = SCOPE.get()
     return ContextValue(
         SCOPE, Scope(tool.package.name, [*(outer.secrets or ()), *find_secrets(tool, arguments)], outer.waits)
@@ -68,7 +68,7 @@ def hide_secrets(tool: Tool, arguments: Mapping[str, Any]) -> ContextValue[Scope
 
 
 def find_secrets(tool: Tool, arguments: Mapping[str, Any]) -> Sequence[Secret]:
-    """Return the secrets among a call's arguments and store them as the latest."""
+    """Return the secrets among a call's arguments, and store them as the latest secrets."""
     hidden = tool.list_hidden(arguments)
     if not hidden:
         return ()
@@ -94,9 +94,9 @@ def make_hider() -> Callable[[str], None]:
 
 
 def scrub(text: str) -> str:
-    """Redact the current call's secrets in text, or outside calls, the latest 256 secrets.
+    """Redact the current call's secrets in text; outside calls, redact the latest 256 secrets.
 
-    If the call has secrets, input that pydantic quotes is also redacted, because it can include all arguments.
+    If the call has secrets, input that pydantic quotes is also redacted, because it can contain all arguments.
     """
     current = SCOPE.get().secrets
     if current is not None and not current:
@@ -112,13 +112,14 @@ def mask(text: str, secrets: Sequence[str]) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a header, option or variable with this name probably contains a secret."""
+    """Return whether the name of a header, option or variable suggests that its value is a secret."""
     return re.search(_TELLING_NAME, name, re.IGNORECASE) is not None
 
 
 def _redact_paths(value: Json, paths: list[list[str]]) -> Any:
-    """Return a copy of `value` with the values at `paths` redacted. Strings on a path, which might be JSON, are also
-    redacted."""
+    """Return a copy of `value` in which the values at `paths` are redacted. A string within a path is also redacted,
+    because it might be JSON that contains them.
+    """
     if [] in paths or (paths and isinstance(value, str)):
         return REDACTED
     if isinstance(value, dict):
@@ -140,7 +141,7 @@ def _serialize_definition(tool: Tool) -> str:
 
 
 def _texts(value: Json | Mapping[str, Any], path: list[str], known: str) -> Iterator[str]:
-    """Yield the strings, numbers and keys at a path as text, except keys in `known`, the tool's definition."""
+    """Yield the strings, numbers and keys at a path as text. Omit keys that occur in `known`, the tool's definition."""
     if isinstance(value, str):
         yield value
         if value[:1] in "{[" and value[1:]:
@@ -164,7 +165,7 @@ def _texts(value: Json | Mapping[str, Any], path: list[str], known: str) -> Iter
 
 @dataclass(frozen=True, eq=False)
 class Secret:
-    """A secret, with the encodings to search for."""
+    """A secret, with the encodings in which it can occur in text."""
 
     text: str
 
@@ -184,7 +185,7 @@ class Secret:
 
     @cached_property
     def pieces(self) -> Mapping[str, tuple[str, int]]:
-        """Pieces of the secret's start and end, with their positions; empty for a short secret."""
+        """Pieces of the secret's start and end, by position in the secret; empty for a short secret."""
         edges = {self.text[:_EDGE], self.text[-_EDGE:]} if len(self.text) >= 2 * _PIECE else ()
         places = {
             edge[at : at + _PIECE]: (edge, at) for edge in edges for at in range(0, len(edge) - _PIECE + 1, _PIECE)
@@ -198,7 +199,7 @@ class _RecentSecrets:
         self._size = 0
 
     def add(self, secrets: Iterable[Secret]) -> None:
-        """Add secrets, removing the oldest ones beyond the limits."""
+        """Add secrets, and remove the oldest ones if a limit is exceeded."""
         for secret in secrets:
             self._kept.append(secret)
             self._size += len(secret.text)
@@ -228,7 +229,7 @@ def _remove_secrets(text: str, secrets: Iterable[Secret]) -> str:
 
 
 def _remove_piece(text: str, edge: str, at: int) -> str:
-    """Redact the piece of `edge` at position `at` in text, with the matching characters around it."""
+    """Redact the piece of `edge` at position `at` in text, and the matching characters before and after it."""
     parts: list[str] = []
     done = 0
     while (start := text.find(edge[at : at + _PIECE], done)) >= 0:

@@ -1,4 +1,4 @@
-"""The request scope, in a context variable for logging, redaction and the store."""
+"""The request scope: a context variable that logging, redaction and the store read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Final
 
 @dataclass(slots=True, eq=False, repr=False)
 class Scope:
-    """The scope of one request.
+    """The values that apply while one request is handled.
 
     Attributes:
-        package: The package to log under.
-        secrets: The call's `redaction.Secret`s, or `None` if the call is unknown.
-        waits: The remaining time to wait for the store (`state.outages`), or `None` for no limit.
+        package: The package under which to log.
+        secrets: The call's `redaction.Secret`s, or `None` outside calls.
+        waits: The remaining time that the request can wait for the store (`state.outages`), or `None` for no limit.
     """
 
     package: str
@@ -23,4 +23,4 @@ class Scope:
 
 
 SCOPE: Final[ContextVar[Scope]] = ContextVar("scope", default=Scope("stubwright_runtime"))  # noqa: B039 - never changed
-"""The current scope."""
+"""The scope of the current request."""

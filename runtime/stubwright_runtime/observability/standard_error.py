@@ -1,4 +1,4 @@
-"""A non-blocking stream to standard error, which a thread writes.
+"""A non-blocking stream, which a thread writes to standard error.
 
 While a mebibyte is pending, more text is dropped; a line reports how many lines were lost.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _MOST_WAITING: Final = 1 << 20
-"""The maximum pending bytes; a pipe buffers 64 KiB more."""
+"""The maximum number of pending bytes, in addition to a pipe's buffer (usually 64 KiB)."""
 
 
 class BackgroundStream:
@@ -28,7 +28,7 @@ class BackgroundStream:
         """Create a stream. Its thread starts with the first write.
 
         Args:
-            descriptor: The file descriptor. It stays open.
+            descriptor: The file descriptor, which remains open.
             encoding: The text encoding; characters it cannot encode are escaped.
             most: The maximum size of pending text, in bytes.
         """
@@ -48,12 +48,12 @@ class BackgroundStream:
         self._error: OSError | None = None
 
     def write(self, text: str) -> int:
-        """Queue text, or drop it if the queue is full, and return the text's length."""
+        """Queue text, or drop it if the queue is full. Return the text's length in both cases."""
         self.write_bytes(text.replace("\n", os.linesep).encode(self._encoding, "backslashreplace"))
         return len(text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Queue encoded text or drop it if the queue is full."""
+        """Queue encoded text, or drop it if the queue is full."""
         with self._changed:
             if self._error is not None or self._size + len(data) > self._most:
                 self._lost += data.count(b"\n")
@@ -79,7 +79,7 @@ class BackgroundStream:
         """Do nothing, because `logging` calls this after each record."""
 
     def drain(self, seconds: float) -> bool:
-        """Wait until all text is written or the time is up; return whether all text was written."""
+        """Wait until all text is written or the time has elapsed. Return whether all text was written."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._size or self._error is not None, seconds)
 
@@ -104,7 +104,7 @@ class BackgroundStream:
                 data = self._waiting.popleft()
             try:
                 self._write(data)
-            except OSError as error:  # closed by the reader
+            except OSError as error:  # the reader has closed the pipe
                 with self._changed:
                     self._error = error
                     self._changed.notify_all()
@@ -122,7 +122,7 @@ class BackgroundStream:
 
 
 class _RawStream(io.RawIOBase):
-    """A raw `io` file over a stream."""
+    """A raw `io` file that writes to a `BackgroundStream`."""
 
     def __init__(self, stream: BackgroundStream, descriptor: int) -> None:
         self._stream = stream
@@ -142,12 +142,12 @@ class _RawStream(io.RawIOBase):
 
 @lru_cache(maxsize=1)
 def _open(descriptor: int, encoding: str) -> BackgroundStream:
-    """Return the shared stream for a descriptor, which keeps logs and prints in order."""
+    """Return the stream for a descriptor. Logs and `print` share it, so that their lines remain in order."""
     return BackgroundStream(descriptor, encoding)
 
 
 def open_background() -> TextIO | BackgroundStream:
-    """Return a non-blocking stream to standard error; `sys.stderr` if it has no file descriptor."""
+    """Return a non-blocking stream to standard error, or `sys.stderr` itself if it has no file descriptor."""
     try:
         descriptor = sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):  # missing, or replaced

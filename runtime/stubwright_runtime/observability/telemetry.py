@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
 _BOUNDARIES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
-"""The bucket boundaries in seconds for the four metrics of the OpenTelemetry conventions."""
+"""The bucket boundaries in seconds of the four duration metrics in OpenTelemetry's MCP conventions."""
 
 LARGEST: Final = 64 * 1024
-"""The maximum length of arguments or a result in a span."""
+"""The maximum length of a call's arguments or result in a span, in characters."""
 
 _CLIENT_METHODS: Final = frozenset(
     {
@@ -50,10 +50,10 @@ _CLIENT_METHODS: Final = frozenset(
         "tools/list",
     }
 )
-"""Client request and notification methods in all revisions and extensions."""
+"""The methods of clients' requests and notifications in all revisions and extensions."""
 
 OTHER: Final = "_OTHER"
-"""The value that replaces unknown names in metrics."""
+"""The value that replaces unknown names in metrics, to limit the number of series."""
 
 HTTP: Final[Mapping[str, AttributeValue]] = {"network.transport": "tcp", "network.protocol.name": "http"}
 PIPE: Final[Mapping[str, AttributeValue]] = {"network.transport": "pipe"}
@@ -67,12 +67,12 @@ def create_histogram(name: str, description: str) -> metrics.Histogram:
 
 
 def is_method(method: str) -> bool:
-    """Return whether clients send this method in any revision."""
+    """Return whether a method exists for clients in any revision or extension."""
     return method in _CLIENT_METHODS
 
 
 def describe_request(method: str, params: Mapping[str, Any] | None) -> dict[str, AttributeValue]:
-    """Return a request's attributes, with shortened names."""
+    """Return a request's telemetry attributes; long names are shortened."""
     attributes: dict[str, AttributeValue] = {"mcp.method.name": shorten(method)}
     name, uri = (params or {}).get("name"), (params or {}).get("uri")
     if method == "tools/call":
@@ -85,5 +85,5 @@ def describe_request(method: str, params: Mapping[str, Any] | None) -> dict[str,
 
 
 def hash_session(key: str) -> str:
-    """Hash a session ID, which would itself grant access to the session."""
+    """Hash a session ID, because the ID itself grants access to the session."""
     return hashlib.sha256(key.encode()).hexdigest()[:16]

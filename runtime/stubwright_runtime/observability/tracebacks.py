@@ -13,7 +13,7 @@ _RUNTIME: Final = f"{Path(__file__).parents[1]}"
 def format_folded(error: BaseException) -> str:
     """Format the traceback of an exception and its causes, with one line per group of runtime frames.
 
-    A traceback that ends in the runtime is not folded, because the runtime may have the bug.
+    A traceback that ends in the runtime is not folded, because the bug may be in the runtime.
     """
     formatted = traceback.TracebackException.from_exception(error)
     waiting = [formatted]

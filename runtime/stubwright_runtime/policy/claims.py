@@ -1,6 +1,6 @@
-"""Bound arguments, which the server sets from the caller's access token, its environment, or a constant.
+"""Bound arguments, which the server sets from the caller's access token, the server's environment, or a constant.
 
-A call is refused if it sends a bound argument or if the value is missing, so that no caller can act as another.
+A call is rejected if it sends a bound argument or the value is missing, so that no caller can act as another.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def _value(binding: Mapping[str, Any], principal: Principal) -> Any:
 
 
 def read_value(value: Any, schema: Json) -> Any:
-    """Return a bound value. A string is parsed as JSON unless the argument is a string.
+    """Return the value for a bound argument. A string is parsed as JSON, unless the argument's type allows strings.
 
     Args:
-        value: The value.
+        value: The value from the token, the environment or the manifest.
         schema: The argument's schema.
     """
     kinds = schema.get("type") if isinstance(schema, dict) else None

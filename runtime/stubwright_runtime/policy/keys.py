@@ -1,4 +1,4 @@
-"""Fetches and caches the keys with which an authorization server signs its tokens."""
+"""Fetches and caches the keys with which an authorization server signs tokens."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ..server.core.principal import VerificationUnavailableError
 from ..values.json import Json, is_list, is_object
 
 _KEPT: Final = 3600.0
-"""Seconds until keys are fetched again."""
+"""Seconds after which cached keys are fetched again."""
 
 _PAUSE: Final = 30.0
 """The minimum time between two requests to the issuer, in seconds."""
 
 _FIRST_PAUSE: Final = 5.0
-"""The minimum time between two requests until one succeeds, in seconds."""
+"""The minimum time between two requests to the issuer before the first one succeeds, in seconds."""
 
 _LONGEST: Final = 86400.0
 """The maximum age of keys while the issuer is unavailable, in seconds; they might be revoked in the meantime."""
@@ -57,7 +57,7 @@ _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class Keys:
-    """The keys of one issuer."""
+    """Caches one issuer's keys."""
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class Keys:
             jwks_uri: The URL of the keys; by default, the URL from the issuer's metadata.
             pause: The minimum time between two requests, in seconds.
             kept: Seconds after which the keys are fetched again.
-            longest: Seconds after which the keys expire if the issuer does not respond.
-            transport: The HTTP transport; by default the network.
+            longest: Seconds after which cached keys expire if they cannot be fetched again.
+            transport: The HTTP transport; by default, httpx2's.
         """
         self._issuer, self._uri = issuer, jwks_uri
         self._pause, self._kept, self._longest = pause, kept, longest
@@ -88,9 +88,10 @@ class Keys:
         self._lock = anyio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """Return the key for an algorithm by its ID; without an ID, the only key for that algorithm.
+        """Return the key with an ID for an algorithm; without an ID, the only key for the algorithm. Return `None` if
+        no single key matches.
 
-        Tokens with a cached key do not wait while the keys are fetched for another token.
+        A call that finds a cached key does not wait while another call fetches the keys.
 
         Raises:
             VerificationUnavailableError: No keys are available or the ID is unknown, and it is too early to fetch the
@@ -112,7 +113,7 @@ class Keys:
 
     @property
     def _next(self) -> float:
-        """The earliest time for the next request."""
+        """The earliest monotonic time for the next request to the issuer."""
         return self._asked + (self._pause if self._keys else min(self._pause, _FIRST_PAUSE))
 
     @property
@@ -120,7 +121,7 @@ class Keys:
         return time.monotonic() - self._had
 
     def _known(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """Return the only cached key that matches. Keys of different types can share an ID (RFC 7517, 4.5)."""
+        """Return the cached key if exactly one matches. Keys of different types can share an ID (RFC 7517, 4.5)."""
         if (kid, algorithm) in self._ready:
             return self._ready[kid, algorithm]
         fitting = [key for key in self._keys if kid in (None, key.get("kid")) and _fits(key, algorithm)]
@@ -130,16 +131,16 @@ class Keys:
         return key
 
     async def _ask(self) -> None:
-        """Fetch the keys; on failure, log the error and keep the cached keys."""
+        """Fetch the keys. On failure, log the error and retain the cached keys."""
         self._asked = time.monotonic()
         try:
-            is_remote = self._issuer.startswith("https:")  # a proxy cannot reach this machine
+            is_remote = self._issuer.startswith("https:")  # a proxy cannot reach an issuer on this machine
             if is_remote:
                 check_proxies()
             async with httpx2.AsyncClient(
                 verify=share_tls_context(), timeout=_TIMEOUT, transport=self._transport, trust_env=is_remote
             ) as client:
-                with anyio.fail_after(4 * _TIMEOUT, shield=True):  # other calls wait for this request, too
+                with anyio.fail_after(4 * _TIMEOUT, shield=True):  # other calls also wait for this request
                     uri = self._uri or await self._discover(client)
                     document = await _json(client, uri)
             self._keys = _signing(document.get("keys"))
@@ -152,7 +153,7 @@ class Keys:
         """Return the key URL from the issuer's metadata (MCP 2025-11-25, basic/authorization, discovery).
 
         Raises:
-            ValueError: No metadata has a trustworthy URL.
+            ValueError: No metadata document contains a trustworthy key URL.
         """
         reasons: list[str] = []
         for url in _metadata_urls(self._issuer):
@@ -173,7 +174,7 @@ class Keys:
 
 
 def _is_trustworthy(url: str, issuer: str) -> bool:
-    """Return whether a URL is `https`, or `http` on this machine like its issuer.
+    """Return whether a URL uses `https`, or `http` on this machine if its issuer does, too.
 
     Raises:
         ValueError: The URL is invalid.
@@ -184,7 +185,7 @@ def _is_trustworthy(url: str, issuer: str) -> bool:
 
 
 def _metadata_urls(issuer: str) -> Iterator[str]:
-    """Yield the possible metadata URLs of an issuer, in the order that MCP specifies."""
+    """Yield the URLs at which an issuer may publish its metadata, in the order that MCP specifies."""
     parts = urlsplit(issuer)
     path = parts.path.rstrip("/")
     places = [f"/.well-known/oauth-authorization-server{path}", f"/.well-known/openid-configuration{path}"]

@@ -1,4 +1,4 @@
-"""Limits the concurrency, time and result size of calls; applies before arguments are validated."""
+"""Limits calls' concurrency, time and result size. The limits apply before arguments are validated."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Limits:
-    """The limits on one server's tools."""
+    """The limits on the tools of one server."""
 
     def __init__(self) -> None:
         self._bounds: dict[str, _Bounds] = {}
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
         """Wrap a tool's handler to limit its calls and tasks."""
-        # Calls and task runs of a tool share its slots.
+        # A tool's calls and tasks use the same slots.
         bounds = self._bounds.get(tool.name) or self._bounds.setdefault(tool.name, _Bounds.from_tool(tool))
         call = call_next if bounds.result is None else _limit_size(tool, bounds.result, call_next)
         if bounds.timeout is None and bounds.slots is None:
@@ -56,14 +56,14 @@ def _limit_size(tool: Tool, most: int, call_next: Handle) -> Handle:
 
 
 def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -> Handle:
-    """Limit the time and concurrency of calls; `begin` only starts a task."""
+    """Limit the time and concurrency of calls. `begin`, which only starts a task, is not limited."""
     slots, timeout = bounds.slots, bounds.timeout
 
     async def call(request: Request) -> Outcome:
-        if request.begin is not None:  # the limits apply to the task's run
+        if request.begin is not None:  # the limits apply when the task runs
             return await begin(request)
         if slots is not None and (request.is_answer or request.task_id is not None):
-            await slots.acquire()  # a later round, or a task, which was already admitted
+            await slots.acquire()  # already admitted: a later round of a call, or a task
         elif slots is not None and not slots.try_acquire():
             most = slots.most
             number = "one call" if most == 1 else f"{most:,} calls"
@@ -73,7 +73,7 @@ def _limit_time(tool: Tool, bounds: _Bounds, call_next: Handle, begin: Handle) -
             slot = request.limits = _CallSlot(scope, slots)
             try:
                 outcome = await call_next(request)
-                if not scope.cancel_called or outcome.status != "failed":  # not the cancelled handler's outcome
+                if not scope.cancel_called or outcome.status != "failed":  # a failure is the result of the cancellation
                     return outcome
             finally:
                 slot.leave()
@@ -119,7 +119,7 @@ class _Slots:
         return True
 
     async def acquire(self) -> None:
-        """Acquire a slot; if none is free, wait for one ahead of new calls."""
+        """Acquire a slot, waiting if none is free. The next free slot goes to waiting calls before new ones."""
         if self.try_acquire():
             return
         woken = anyio.Event()
@@ -128,13 +128,13 @@ class _Slots:
             await woken.wait()
         except BaseException:
             if woken.is_set():
-                self.release()  # acquired in the meantime
+                self.release()  # the slot was acquired before the cancellation
             else:
                 self._waiting.remove(woken)
             raise
 
     def release(self) -> None:
-        """Pass a slot to the first waiting call or free it."""
+        """Pass a slot to the first waiting call, or free the slot if no call is waiting."""
         if self._waiting:
             # The count does not change, so that no new call can acquire the slot first.
             self._waiting.popleft().set()
@@ -154,7 +154,7 @@ class _CallSlot:
 
     @asynccontextmanager
     async def suspend(self) -> AsyncGenerator[None, None]:
-        """Stop the timer and release the slot during the block, which waits for the user. Blocks may overlap."""
+        """Stop the timer and release the slot while the block waits for the user. Blocks can overlap."""
         self._suspensions += 1
         if self._suspensions == 1:
             self._left = self._scope.deadline - anyio.current_time()
@@ -174,18 +174,18 @@ class _CallSlot:
         self._scope.deadline = anyio.current_time() + self._left
 
     def hold(self) -> Callable[[], None]:
-        """Hold the slot until the returned function is called, in any thread."""
+        """Keep the slot occupied until the returned function is called, from any thread."""
         self._holders += 1
         loop = asyncio.get_running_loop()
 
         def release() -> None:
-            with suppress(RuntimeError):  # the loop is closed
+            with suppress(RuntimeError):  # the event loop is closed
                 loop.call_soon_threadsafe(self.leave)
 
         return release
 
     def leave(self) -> None:
-        """Record that the call or one of its threads has finished."""
+        """Release the slot if the call and all its threads have finished; each calls this once."""
         self._holders -= 1
         if not self._holders:
             self._free()

@@ -1,7 +1,9 @@
-"""Makes calls idempotent (`once` in a tool's policy): runs the first call with a key, and replays its result.
+"""Makes calls idempotent (`once` in a tool's policy): runs the first call with a key and replays its result to later
+calls.
 
-A call claims its key in the store before it runs and stores its result afterwards. A claim without a result whose
-lease expired belongs to an interrupted call: later calls are refused, because it may have taken effect.
+A call claims its key in the store before it runs and stores its result afterwards. If the lease of a claim without a
+result expires, the call was interrupted. Later calls with the key are rejected, because the interrupted call may have
+taken effect.
 """
 
 from __future__ import annotations
@@ -39,29 +41,31 @@ if TYPE_CHECKING:
     from ..state.store import Store
 
 FOR: Final = "24h"
-"""The default value of `for`."""
+"""The default of `for`, the lifetime of a stored result."""
 
 LEASE: Final = 30.0
-"""Seconds without a lease renewal after which a process counts as dead."""
+"""Seconds without a renewal after which a lease expires, because its process has presumably died."""
 
 _KIND: Final = "once"
 _PATIENCE: Final = 60.0
-"""The maximum time that a call without a timeout waits for the first call, in seconds."""
+"""The maximum time in seconds that a call without a timeout waits for the first call with its key."""
 
 _MARGIN: Final = 0.1
-"""Seconds before its timeout at which a waiting call gets a response."""
+"""Seconds before its timeout at which a waiting call receives a response."""
 
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5)
-"""Seconds between polls of a call in another process; the last value repeats."""
+"""Seconds between polls for the result of a call in another process; the last value repeats."""
 
 _EARLIER: Final = 0.99
-"""The fraction of a result's lifetime for which a process remembers its key; the store keeps it longer."""
+"""The fraction of a result's lifetime for which a process remembers the key; less than 1, so that the store never
+forgets a key first.
+"""
 
 _KEPT: Final = ("completed", "tool_error")
 """The statuses whose results are replayed. After any other status, it is unknown whether the call took effect."""
 
 _REMEMBERED: Final = 10_000
-"""The number of keys that a process remembers, to detect that the store lost them."""
+"""The number of keys that a process remembers to detect that the store has lost their records."""
 
 _KEY: Final = 255
 """The maximum length of a key from a client, in characters."""
@@ -70,7 +74,7 @@ _SHOWN: Final = 100
 """The maximum length of an argument in a message, in characters."""
 
 _ARGUMENTS: Final = 50
-"""The maximum number of arguments that are stored for messages."""
+"""The maximum number of arguments that are stored to show them in messages."""
 
 _Refuse: TypeAlias = "Callable[[Tool, Request, BaseException], Outcome]"
 _State: TypeAlias = Literal["running", "done", "unknown"]
@@ -93,17 +97,17 @@ class _OncePolicy:
         return cls(key, parse_duration(once.get("for", FOR)), once.get("onUnknown") == "run")
 
     def find_key(self, request: Request, arguments: Mapping[str, Any]) -> Any:
-        """Return a call's key as JSON; `None` for a call without a key. Raises ValueError for an invalid client key.
+        """Return a call's key as JSON, or `None` if it has no key. Raises ValueError if the client's key is invalid.
 
         Args:
             request: The call.
-            arguments: Its arguments, with defaults.
+            arguments: The call's arguments, with defaults.
         """
         if self.key == "all":
             return arguments
         if is_list(self.key):
             is_sent = any(name in request.arguments for name in self.key)
-            # Most handlers treat null and absence alike, so they are one key.
+            # Most handlers treat null like an absent argument, so both result in the same key.
             given = {name: arguments[name] for name in self.key if arguments.get(name) is not None}
             return given if is_sent else None
         meta = request.params.get("_meta")
@@ -117,16 +121,16 @@ class _OncePolicy:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """The store's record of a call.
+    """A call's record in the store.
 
     Attributes:
-        state: The state of the call.
-        digest: The digest of its arguments.
-        shown: Its arguments for messages, shortened and redacted.
-        holder: The holder of its lease.
-        result: Its result; `None` while it runs, or if the result was too large to store.
-        status: The status of its outcome.
-        reason: A reason code if it did not complete.
+        state: The call's state.
+        digest: The digest of the call's arguments.
+        shown: The arguments to show in messages, shortened and redacted.
+        holder: The holder of the call's lease.
+        result: The result; `None` while the call is running, or if the result was too large to store.
+        status: The outcome's status.
+        reason: The outcome's reason code, if the call did not complete.
     """
 
     state: _State
@@ -152,13 +156,13 @@ class _Call:
     """One call in this process.
 
     Attributes:
-        name: The key of its record.
-        owner: Its caller.
-        words: A description of its key.
-        record: Its record while it runs.
+        name: The key of the call's record in the store.
+        owner: The caller.
+        words: A description of the idempotency key for messages.
+        record: The record to store while the call is running.
         ended: Set when the call has finished in this process.
-        outcome: Its outcome, if it can be replayed.
-        expires: The monotonic time from which another process may claim its key.
+        outcome: The outcome, if it can be replayed.
+        expires: The monotonic time after which another process can claim the key.
     """
 
     name: str
@@ -170,15 +174,15 @@ class _Call:
     expires: float = math.inf
 
     def has_expired(self) -> bool:
-        """Return whether another call may have claimed its key."""
+        """Return whether the claim has expired, so that another call may have claimed the key."""
         return time.monotonic() >= self.expires
 
 
 class IdempotentCalls:
-    """The idempotent calls of one server."""
+    """Runs one server's idempotent calls."""
 
     def __init__(self, store: Store, refuse_error: _Refuse) -> None:
-        """Create the calls; `store` stores results, and `refuse_error` converts a handler's exception to an outcome."""
+        """Store calls' results in `store`; `refuse_error` converts a handler's exception to an outcome."""
         self._store = store
         self._refuse_error = refuse_error
         self._renewer = LeaseRenewer(store)
@@ -187,7 +191,7 @@ class IdempotentCalls:
         self._void: OrderedDict[str, str] = OrderedDict()
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Wrap a tool's handler to run it once per key."""
+        """Wrap a tool's handler to run at most once per key."""
         policy = _OncePolicy.from_tool(tool)
         if policy is None:
             return call_next
@@ -207,7 +211,7 @@ class IdempotentCalls:
         return call
 
     async def _call(self, tool: Tool, terms: _OncePolicy, request: Request, own: _Call, call_next: Handle) -> Outcome:
-        """Run the call that has this key, or wait for it if it is already running."""
+        """Run a call, unless another one with the same key is running; then wait for its outcome."""
         began = anyio.current_time()
         end = min(anyio.current_effective_deadline() - _MARGIN, began + _PATIENCE)
         looks = 0
@@ -238,7 +242,9 @@ class IdempotentCalls:
     async def _claim(
         self, tool: Tool, terms: _OncePolicy, request: Request, call: _Call, run: Handle
     ) -> Outcome | None:
-        """Claim the key of a call and return its outcome; `None` if another process is running it."""
+        """Claim a call's key, run the call and return its outcome; `None` if another process is running a call with the
+        key.
+        """
         data, holder = call.record.dump(), call.record.holder
         call.expires = time.monotonic() + terms.seconds
         try:
@@ -246,7 +252,7 @@ class IdempotentCalls:
                 _KIND, call.name, data, owner=call.owner, ttl=terms.seconds, holder=holder, lease=LEASE
             )
         except StateLost as error:
-            if error.is_unknown:  # the claim may exist, although the call was not run
+            if error.is_unknown:  # the claim may exist although the call has not run
                 _remember(self._void, call.name, holder)
             return refuse(describe_lost_state(is_unknown=False), "limited", "state_lost")
         if claimed is None:
@@ -283,7 +289,7 @@ class IdempotentCalls:
         version: int,
         kept: _Record | None,
     ) -> Outcome | None:
-        """Run a call that was interrupted before; return `None` if another process resumes it."""
+        """Run a call again after an interruption, or return `None` if another process has resumed it."""
         lease = f"{_KIND}:{call.name}"
         if kept is not None:
             await self._store.release(lease, kept.holder)
@@ -297,7 +303,7 @@ class IdempotentCalls:
     async def _run(
         self, tool: Tool, terms: _OncePolicy, request: Request, call: _Call, call_next: Handle, version: int
     ) -> Outcome:
-        """Run a call whose key is claimed and store its result."""
+        """Run a call after claiming its key, and store the result."""
         self._void.pop(call.name, None)
         if self._store.is_shared:
             _remember(self._begun, call.name, time.monotonic() + _EARLIER * terms.seconds)
@@ -321,7 +327,7 @@ class IdempotentCalls:
     async def _settle(
         self, tool: Tool, request: Request, call: _Call, version: int, outcome: Outcome | None, *, asks: bool = False
     ) -> None:
-        """Store the outcome of a call or release its key if the call did not reach the handler or asks a question."""
+        """Store a call's outcome, or release its key if the handler did not start or asked the client a question."""
         if asks or not request.has_begun or (request.rounds is not None and request.rounds.pending):
             await self._release(tool, call)
         elif outcome is None or outcome.status not in _KEPT:
@@ -332,7 +338,7 @@ class IdempotentCalls:
             await self._save(tool, call, version, replace(call.record, state="done", **fields))
 
     async def _save(self, tool: Tool, call: _Call, version: int, record: _Record) -> None:
-        """Store the record of a call that has run. A failure affects only later calls, which get "unknown"."""
+        """Store the record of a finished call. A failure affects only later calls with the key: they get "unknown"."""
         if call.has_expired():
             return
         try:
@@ -369,12 +375,12 @@ class IdempotentCalls:
         async def renew() -> None:
             while True:
                 await asyncio.sleep(LEASE / 3)
-                with suppress(StateLost):  # the store logs the error; the next renewal may still be in time
+                with suppress(StateLost):  # the store logs the error, and the next renewal can still be in time
                     await self._store.hold(lease, holder, LEASE)
 
         renewing = asyncio.create_task(renew())
         try:
-            with self._renewer.keep(lease, holder, LEASE):  # the handler may block the event loop
+            with self._renewer.keep(lease, holder, LEASE):  # in a thread, because the handler can block the event loop
                 yield
         finally:
             renewing.cancel()
@@ -392,7 +398,7 @@ async def _await_shielded(storing: Coroutine[Any, Any, None]) -> None:
 
 
 def _is_question(error: BaseException) -> bool:
-    """Return whether an exception is a question to the client; the handler runs again after the answer."""
+    """Return whether an exception is a question to the client. After the client's response, the handler runs again."""
     return is_suspended(error) or any(find_inner(error, kind) is not None for kind in (MissingCapability, UrlRequired))
 
 

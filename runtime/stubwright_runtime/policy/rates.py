@@ -1,4 +1,4 @@
-"""Limits the rate of calls with a sliding window per principal and tool; applies before arguments are validated."""
+"""Limits calls' rates with a sliding window per principal and tool. The limits apply before arguments are validated."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class Rates:
-    """The rate limits on one server's tools.
+    """The rate limits on the tools of one server.
 
     Attributes:
         uncounted: The number of calls admitted while the store was unavailable (`onStateLoss: open`).
     """
 
     def __init__(self, store: Store) -> None:
-        """Count calls in `store` if it is shared, otherwise in memory."""
+        """Count calls in `store` if processes share it, otherwise in memory."""
         self._windows = Windows() if store.pool is None else SharedWindows(store)
         self.uncounted = 0
 
     def wrap(self, tool: Tool, call_next: Handle) -> Handle:
-        """Wrap a tool's handler to count its calls and refuse calls above its rate limit."""
+        """Wrap a tool's handler to count calls and reject those above the rate limit."""
         policy = tool.policy
         rate: str | None = policy.get("rateLimit")
         if rate is None:
@@ -47,7 +47,7 @@ class Rates:
         is_open = policy.get("onStateLoss") == "open"
 
         async def call(request: Request) -> Outcome:
-            if request.is_answer:  # the first round was counted
+            if request.is_answer:  # a later round of a call that was already counted
                 return await call_next(request)
             try:
                 wait = await self._windows.hit(_hash(tool.name, rate, request.principal.key), limit, seconds)
@@ -63,14 +63,13 @@ class Rates:
         return call
 
     def _record_uncounted(self) -> None:
-        """Log a call that was admitted without a count (`onStateLoss: open`)."""
+        """Count a call that was admitted while the store was unavailable (`onStateLoss: open`), and log the count."""
         self.uncounted += 1
-        if self.uncounted & (self.uncounted - 1) == 0:  # the first, the second, the fourth …
+        if self.uncounted & (self.uncounted - 1) == 0:  # a power of two: first, second, fourth …
             text = "admitting calls without rate limits while the store is unavailable: %d so far (`onStateLoss: open`)"
             log().warning(text, self.uncounted)
 
 
 @lru_cache(4096)
 def _hash(tool: str, rate: str, principal: str) -> str:
-    """Return the key of a window."""
     return hashlib.sha256(json.dumps([tool, rate, principal]).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Limits the tokens of a call's result (`budget.result`): cuts plain text and refuses other large results.
+"""Limits a result's tokens (`budget.result`): shortens plain text and replaces other large results with an error.
 
 Structured content is never cut: a partial value may violate the `outputSchema`, and the text must match it (MCP
 2025-11-25, server/tools, "Structured Content"). JSON text is not cut either.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _AMOUNTS: Final = frozenset(
     {"count", "first", "limit", "maxcount", "maxitems", "maxlines", "maxresults", "pagesize", "perpage", "take", "top"}
 )
-"""Names of arguments that limit the number of results, in lower case without `_` and `-`."""
+"""Names of arguments that limit the number of results, in lower case, without `_` and `-`."""
 
 _FILTERS: Final = frozenset(
     {"columns", "depth", "fields", "filter", "lines", "q", "query", "search", "select", "where"}
@@ -29,13 +29,13 @@ _FILTERS: Final = frozenset(
 """Names of arguments that filter results."""
 
 _PLACES: Final = frozenset({"after", "continuationtoken", "cursor", "offset", "page", "pagetoken", "skip", "start"})
-"""Names of arguments that set a start position; useful only with a limit."""
+"""Names of arguments that set the first result; suggested only together with a limit."""
 
 _JSON_STARTS: Final = ("{", "[")
 
 
 def limit_result(tool: Tool, call_next: Handle) -> Handle:
-    """Wrap a tool's handler to shorten or refuse results above its budget."""
+    """Wrap a tool's handler to shorten or replace results that exceed the tool's budget."""
     budget = tool.result_budget
     if budget is None:
         return call_next
@@ -43,7 +43,7 @@ def limit_result(tool: Tool, call_next: Handle) -> Handle:
 
     async def call(request: Request) -> Outcome:
         outcome = await call_next(request)
-        # A task's budget applies to the result of its run.
+        # A task's budget applies when the task runs.
         if request.begin is not None or outcome.status not in ("completed", "tool_error"):
             return outcome
         size = measure(outcome.result)
@@ -70,8 +70,8 @@ def _shorten(tool: Tool, outcome: Outcome, size: int, most: int) -> Outcome:
 def measure(result: Mapping[str, Any]) -> int:
     """Estimate the number of tokens in a result.
 
-    Clients pass either the text or the structured content to a model, so the larger one counts. Images and audio do
-    not count, because their cost does not depend on their bytes.
+    Clients pass either the text or the structured content to a model, so the larger one counts. Images and audio do not
+    count, because their number of tokens does not depend on their size in bytes.
     """
     structured = result.get("structuredContent")
     return tokens.estimate(
@@ -97,7 +97,7 @@ def _write(value: object) -> str:
 
 
 def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> list[dict[str, Any]] | None:
-    """Return the content with the lines of text that fit, and a note about the rest.
+    """Return the content with as many lines of its text as fit, and a note about the omitted lines.
 
     Return `None` if the content cannot be cut or no line fits.
     """
@@ -114,7 +114,7 @@ def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> l
         )
 
     kept, left_out, at = [], 0, 0
-    # The longest note is the note that omits all lines.
+    # The note is longest if all lines are omitted.
     room = _find_room(content, most) - len(write_note(lines))
     for block in content:
         if block["type"] != "text":
@@ -136,7 +136,7 @@ def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> l
 
 
 def _cut_error(result: Mapping[str, Any], most: int, end: str) -> list[dict[str, Any]]:
-    """Return a tool error's content with the start of its text, which can be cut anywhere."""
+    """Return a tool error's content with the start of its text. Unlike results, error text can be cut within a line."""
     room = max(_find_room(result["content"], most) - len(end), 0)
     text = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
     others = [block for block in result["content"] if block["type"] != "text"]
@@ -164,7 +164,7 @@ def _is_json(text: str) -> bool:
 
 
 def _advise(tool: Tool) -> str:
-    """Return advice on getting a smaller result; suggest another call only if the tool is idempotent."""
+    """Return a sentence on how to get a smaller result. Suggest repeating the call only if the tool is idempotent."""
     hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
     names = ", ".join(f"`{name}`" for name in _list_narrowing(tool.definition["inputSchema"]))
     if hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True:

@@ -17,12 +17,11 @@ _SECTIONS: Final = ("tools", "resources", "resourceTemplates", "prompts")
 
 
 class Scopes:
-    """The scopes of one package.
+    """The scopes that one package's tools, resources and prompts require.
 
     Attributes:
-        challenges: Whether callers over HTTP see entries whose scopes they lack and get a challenge when they use
-            them.
-        every: All scopes that any entry requires.
+        challenges: True if callers over HTTP see entries for which they lack scopes, and receive a challenge on use.
+        every: All scopes that the package's entries require.
     """
 
     def __init__(self, package: Package) -> None:
@@ -40,15 +39,15 @@ class Scopes:
         self.every: Sequence[str] = tuple(dict.fromkeys((*self._required, *sorted(others))))
 
     def widen(self, principal: Principal) -> Principal:
-        """Return a principal with all scopes that its own scopes imply (`auth: {scopes: {admin: [write]}}`)."""
+        """Return a principal with its scopes and all scopes that they imply (`auth: {scopes: {admin: [write]}}`)."""
         return replace(principal, scopes=_closure(principal.scopes, self._held)) if self._held else principal
 
     def select_relevant(self, principal: Principal, section: str) -> frozenset[str]:
-        """Return the scopes of a principal that affect a list."""
+        """Return the principal's scopes that affect which entries a list shows."""
         return principal.scopes & self._of_section[section]
 
     def find_lacking(self, principal: Principal) -> Sequence[str]:
-        """Return the scopes that any entry requires and a principal lacks."""
+        """Return the scopes that some entry requires and a principal lacks."""
         return sorted(frozenset[str]().union(*self._of_section.values()) - principal.scopes)
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
@@ -57,8 +56,8 @@ class Scopes:
         return not needed or principal.scopes.issuperset(needed)
 
     def reaches(self, principal: Principal, uri: str) -> bool:
-        """Return whether a principal may be notified about a resource. A resource that it cannot read must seem not to
-        exist.
+        """Return whether a principal may be notified of changes to a resource. A resource that it may not read must
+        appear not to exist.
         """
         if uri in self._package.resources:
             return self.allows(principal, "resources", uri)
@@ -72,9 +71,9 @@ class Scopes:
         return (self.challenges and principal.kind != "local") or self.allows(principal, section, key)
 
     def find_lacking_of_message(self, principal: Principal, message: object) -> Sequence[str]:
-        """Return the scopes that a JSON-RPC message requires if its sender lacks any, else none.
+        """Return all scopes that a message's sender needs, or none if the sender already has the required scopes.
 
-        They include the sender's scopes, because a new token replaces the current one.
+        The sender's own scopes are included, because a new token replaces the current one.
         """
         if not is_object(message) or not self.challenges:
             return ()
@@ -85,7 +84,7 @@ class Scopes:
         return tuple(dict.fromkeys((*self._required, *needed)))
 
     def _targets(self, method: object, params: object) -> Iterator[tuple[str, str]]:
-        """Yield the section and key of each entry with scopes that a request uses."""
+        """Yield the section and key of each entry that a request uses and that requires scopes."""
         several = [(method, params)]
         if method == "subscriptions/listen":
             several = [("resources/subscribe", {"uri": uri}) for uri in _list_subscribed(params)]
@@ -109,13 +108,13 @@ class Scopes:
         return place if place[1] in self._needed[place[0]] else None
 
     def _template(self, uri: str) -> tuple[str, str]:
-        """Return the first template that matches a URI, as `resources/read` does."""
+        """Return the first resource template that matches a URI, as `resources/read` does."""
         fits = (template for template in self._package.templates if UriTemplate.parse(template).match(uri) is not None)
         return "resourceTemplates", next(fits, "")
 
 
 def _list_subscribed(params: object) -> Sequence[Any]:
-    """Return the resources of a `subscriptions/listen` request; none if the parameters are malformed."""
+    """Return the resources that a `subscriptions/listen` request names; none if its parameters are malformed."""
     wanted = params.get("notifications") if is_mapping(params) else None
     uris = wanted.get("resourceSubscriptions") if is_mapping(wanted) else None
     return uris if is_list(uris) else ()

@@ -27,14 +27,15 @@ redis.call('LPUSH', KEYS[1], string.format('%.0f', now))
 redis.call('PEXPIRE', KEYS[1], math.ceil(window / 1000) + 1)
 return 0
 """
-"""Returns 0, or the microseconds to wait. The list contains at most `limit` times in microseconds, newest first.
+"""A Lua script that counts a hit. It returns 0, or the microseconds to wait. The list contains the times of at most
+`limit` hits in microseconds, newest first.
 
-After a failover, the clock may be behind, so hits in the future are moved to the current time.
+After a failover, the new server's clock may be behind, so hits in the future are moved to the current time.
 """
 
 
 class SharedWindows:
-    """The windows of processes that share a store."""
+    """Rate limit windows that processes share through a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -42,12 +43,12 @@ class SharedWindows:
         self._hit = redis.register_script(HIT)
 
     async def hit(self, key: str, limit: int, seconds: int) -> float:
-        """Count a hit if the window has room; return 0, or the seconds until it has room.
+        """Count a hit and return 0 if the window has room. Otherwise, return the seconds until it has room.
 
         Args:
             key: The key of the window.
             limit: The maximum number of hits in a window.
-            seconds: The length of a window.
+            seconds: The length of the window in seconds.
 
         Raises:
             StateLost: The store is unavailable.

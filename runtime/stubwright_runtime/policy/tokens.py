@@ -1,4 +1,4 @@
-"""Verifies JWT access tokens (RFC 9068). The reason for a refusal is only logged, without the token."""
+"""Verifies JWT access tokens (RFC 9068). The reason why a token is invalid is only logged, without the token."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _OTHERS: Final = frozenset({"at_hash", "c_hash", "events", "nonce", "s_hash"})
 """
 
 _KINDS: Final = ("typ", "token_use", "token_type", "tokenName")
-"""Claims for the type of a token, from Keycloak, Amazon Cognito, several libraries, and ForgeRock."""
+"""Claims with which Keycloak, Amazon Cognito, several libraries and ForgeRock declare a token's type."""
 
 _ACCESS: Final = frozenset({"access", "access_token", "bearer", "dpop", *_TYPES})
-"""The values of these claims in access tokens, in lower case."""
+"""The values of the `_KINDS` claims in access tokens, in lower case."""
 
 _VERIFIED: Final = 1000
-"""The maximum number of verified tokens to cache by their SHA-256 digests."""
+"""The maximum number of verified tokens in the cache, whose keys are the tokens' SHA-256 digests."""
 
 _TIMES: Final = ("exp", "nbf", "iat")
 """Claims with times in seconds since 1970 (RFC 7519, 2, "NumericDate")."""
@@ -53,7 +53,7 @@ _SHOWN: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class _VerifiedToken:
-    """A verified token, and the key that verified it."""
+    """A verified token, with the key that verified its signature."""
 
     token: AccessToken
     key: PyJWK
@@ -62,15 +62,15 @@ class _VerifiedToken:
 
 
 class Tokens:
-    """A `TokenVerifier` for one issuer's tokens for one audience."""
+    """A `TokenVerifier` that accepts one issuer's tokens for one audience."""
 
     def __init__(self, auth: Mapping[str, Any], keys: Keys | None = None, *, keeps_text: bool = False) -> None:
         """Create a verifier from the manifest's `auth`.
 
         Args:
-            auth: The issuer and the audience of tokens.
-            keys: The issuer's keys; by default its published keys.
-            keeps_text: Whether handlers get the encoded token, to pass it on.
+            auth: The manifest's `auth`, which names the issuer and the audience.
+            keys: The issuer's keys; by default, the keys that the issuer publishes.
+            keeps_text: True if the encoded token is retained for handlers, so that they can exchange it.
         """
         self._issuer: str = auth["issuer"]
         self._audience: str = auth["audience"]
@@ -80,10 +80,10 @@ class Tokens:
         self._verified: OrderedDict[bytes, _VerifiedToken] = OrderedDict()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return the subject, client and scopes of a token as an `AccessToken`; `None` if it is invalid.
+        """Verify a token. Return its subject, client and scopes as an `AccessToken`, or `None` if it is invalid.
 
         Raises:
-            VerificationUnavailableError: The issuer's keys are unavailable or the token's key is unknown, and it is too
+            VerificationUnavailableError: The issuer's keys are unavailable, or the token's key is unknown and it is too
                 early to fetch the keys again.
         """
         try:
@@ -96,12 +96,12 @@ class Tokens:
         self._verified.move_to_end(digest)
         if len(self._verified) > _VERIFIED:
             self._verified.popitem(last=False)
-        # A copy, because requests must not change the claims of the cached token.
+        # A copy, because requests must not change the cached token's claims.
         text = token if self._keeps_text else ""
         return replace(verified.token, token=text, claims=dict(verified.token.claims or {}))
 
     async def _known(self, digest: bytes) -> _VerifiedToken | None:
-        """Return a cached token, unless it has expired or its key has changed."""
+        """Return a token from the cache, unless it has expired or the issuer has replaced its key."""
         verified = self._verified.pop(digest, None)
         if verified is None or (verified.token.expires_at or 0) <= time.time():
             return None
@@ -115,7 +115,7 @@ class Tokens:
             token="",
             client_id=_client(claims) or "",
             scopes=_scopes(claims),
-            # Later comparisons have no leeway.
+            # Later comparisons do not add the clock skew.
             expires_at=int(claims["exp"]) + int(SKEW),
             resource=self._audience,
             subject=_text(claims.get("sub")),
@@ -124,11 +124,11 @@ class Tokens:
         return _VerifiedToken(access, key, header.get("kid"), header["alg"])
 
     async def _claims(self, token: str) -> tuple[dict[str, Any], PyJWK, dict[str, Any]]:
-        """Return the header, the key and the verified claims of a token.
+        """Return a token's header, key and verified claims.
 
         Raises:
-            PyJWTError: The token is invalid.
-            ValueError: The token is invalid.
+            PyJWTError: The token's encoding, signature or time is invalid.
+            ValueError: The token's length, algorithm, key, issuer, audience or type is invalid.
         """
         if len(token) > _LONGEST:
             raise ValueError(f"it has {len(token):,} characters")
@@ -149,9 +149,9 @@ class Tokens:
                 # PyJWT compares audiences as strings, not as URLs.
                 options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True, "verify_aud": False},
             )
-        except (OverflowError, TypeError) as error:  # for infinite numbers; for lists, with PyJWT 2.14
+        except (OverflowError, TypeError) as error:  # raised for infinite numbers and, by PyJWT 2.14, for lists
             raise ValueError("a claim is not a time") from error
-        except InvalidIssuerError as error:  # raised after the signature was verified
+        except InvalidIssuerError as error:  # raised after PyJWT has verified the signature
             value = jwt.decode(token, options={"verify_signature": False})["iss"]
             raise ValueError(f"its `iss` is {_shorten(value)}, which is not {self._issuer!r}") from error
         if not _is_for(self._audience, claims["aud"]):
@@ -173,7 +173,7 @@ def _check_times(claims: Mapping[str, Any]) -> None:
 
 
 def _is_for(audience: str, named: object) -> bool:
-    """Return whether `aud`, a string or a list of strings, contains an audience (RFC 7519, 4.1.3)."""
+    """Return whether `aud`, which is a string or a list of strings, contains an audience (RFC 7519, 4.1.3)."""
     names = named if is_list(named) else [named]
     texts = [name for name in names if isinstance(name, str)]
     return len(texts) == len(names) and normalize_url(audience) in map(normalize_url, texts)
@@ -182,8 +182,8 @@ def _is_for(audience: str, named: object) -> bool:
 def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
     """Check that a token is an access token with a subject or a client.
 
-    Many issuers set the type `JWT` instead of `at+jwt` (RFC 9068); then the claims distinguish access tokens from the
-    issuer's other tokens (RFC 8725, 3.12).
+    Many issuers set the type `JWT` instead of `at+jwt` (RFC 9068). For these, the claims distinguish access tokens from
+    the issuer's other tokens (RFC 8725, 3.12).
 
     Raises:
         ValueError: The token has another type, or neither a subject nor a client.
@@ -201,7 +201,7 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
 
 
 def _client(claims: Mapping[str, Any]) -> str | None:
-    """Return the client of a token: `client_id` (RFC 9068, 2.2), or `azp` from other issuers."""
+    """Return the client that a token names: `client_id` (RFC 9068, 2.2), or `azp` from other issuers."""
     return _text(claims.get("client_id") or claims.get("azp"))
 
 
@@ -210,8 +210,8 @@ def _shorten(value: object) -> str:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return the scopes of a token: `scope`, a string (RFC 9068, 2.2.3), or `scp` from other issuers, a string or a
-    list.
+    """Return the scopes that a token grants: `scope`, a string (RFC 9068, 2.2.3), or `scp` from other issuers, a string
+    or a list.
 
     Spaces separate the scopes of a string (RFC 6749, 3.3).
     """

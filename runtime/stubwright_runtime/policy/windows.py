@@ -7,22 +7,22 @@ from collections import OrderedDict, defaultdict, deque
 
 
 class Windows:
-    """The rate windows of one process.
+    """Rate limit windows of one process.
 
-    Each key stores at most as many hit times as its limit. Keys with the same window length are ordered by
-    their last hits, so expired keys come first.
+    A window stores at most as many hit times as its limit. Windows of the same length are ordered by their last hits,
+    so that expired windows come first.
     """
 
     def __init__(self) -> None:
         self._hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
 
     async def hit(self, key: str, limit: int, seconds: int) -> float:
-        """Count a hit if the window has room; return 0, or the seconds until it has room.
+        """Count a hit and return 0 if the window has room. Otherwise, return the seconds until it has room.
 
         Args:
             key: The key of the window.
             limit: The maximum number of hits in a window.
-            seconds: The length of a window.
+            seconds: The length of the window in seconds.
         """
         now, window = time.monotonic(), self._hits[seconds]
         while window and next(iter(window.values()))[-1] <= now - seconds:
@@ -38,5 +38,5 @@ class Windows:
         return 0.0
 
     def __len__(self) -> int:
-        """Return the number of keys."""
+        """Return the number of windows."""
         return sum(map(len, self._hits.values()))
