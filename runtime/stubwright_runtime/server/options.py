@@ -1,4 +1,4 @@
-"""The option types for the generated `build_server` and `asgi_app`. All options are optional."""
+"""The types of the keyword arguments to the generated `build_server` and `asgi_app`. All are optional."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ if TYPE_CHECKING:
 
 class _Options(TypedDict, total=False):
     state: str
-    """The URL of the store: `memory://` (the default) is this process; `redis://HOST:PORT` is shared by processes and
-    outlives them.
+    """The URL of the store. `memory://` (the default) stores state in this process; `redis://HOST:PORT` stores it in
+    Redis, where processes share it and it outlives them.
     """
 
     audit: Audit | None
-    """The destination of call records: a function that takes a `CallRecord` and is called in a separate thread, or a
-    file with one line of JSON per record; `"-"` is standard error. By default, calls are not recorded.
+    """The destination of call records: a function that receives each `CallRecord` in a separate thread, or the path of
+    a file that receives one line of JSON per call; `"-"` is standard error. By default, calls are not recorded.
     """
 
     toolset: str | None
-    """The server's toolset. By default, it has all tools and, over HTTP, an additional endpoint for each toolset,
-    such as `/mcp/triage`."""
+    """The toolset to serve. By default, the server has all tools and, over HTTP, an additional endpoint for each
+    toolset, such as `/mcp/triage`.
+    """
 
     tasks: TaskEngine | None
-    """The task engine for processes with shared state; by default a stream in the Redis at `state`."""
+    """The task engine, which distributes tasks among processes that share `state`; by default, a Redis stream."""
 
     threads: int
-    """The total number of threads for plain `def` handlers; by default 64. Each method uses at most half of them. A
-    call that waits five seconds for a thread is refused.
+    """The number of threads for plain `def` handlers, by default 64. Each method uses at most half of them. A call that
+    waits five seconds for a thread fails with an error.
     """
 
 
@@ -44,42 +45,45 @@ class ServerOptions(_Options, total=False):
 
 
 class HttpOptions(TypedDict, total=False):
-    """HTTP server options."""
+    """Options that apply only to HTTP servers."""
 
     path: str
     """The path of the endpoint, by default `/mcp`."""
 
     allowed_hosts: Sequence[str]
-    """Allowed values of the `Host` header besides localhost, such as `api.example.com` or `api.example.com:*`. Others
-    are refused, which protects against DNS rebinding. `*` allows all."""
+    """Allowed values of the `Host` header in addition to localhost, such as `api.example.com` or `api.example.com:*`.
+    Requests with other values are rejected, which protects against DNS rebinding. `*` allows all hosts.
+    """
 
     allowed_origins: Sequence[str]
-    """Origins of other web pages to allow, such as `https://app.example.com`; by default none."""
+    """Origins whose web pages may call the server from a browser, such as `https://app.example.com`; by default none.
+    """
 
     token_verifier: TokenVerifier | None
-    """Verifies bearer tokens; by default, the manifest's `auth` is used. If the manifest has no `auth`, any caller is
-    allowed."""
+    """Verifies bearer tokens. By default, tokens are verified according to the manifest's `auth`; without `auth`, any
+    caller is allowed.
+    """
 
     session_idle_timeout: float
-    """The idle timeout of sessions in seconds, by default 1800. Sessions exist in MCP 2025-11-25 and earlier."""
+    """The idle timeout of sessions in seconds, by default 1800. Only MCP 2025-11-25 and earlier have sessions."""
 
     max_sessions: int
-    """The maximum number of open sessions, by default 2000. At the limit, a new session receives HTTP 503."""
+    """The maximum number of open sessions, by default 2000. At the limit, requests for new sessions receive HTTP 503.
+    """
 
     max_listeners: int
-    """The maximum number of open `subscriptions/listen` streams, by default 1000. At the limit, a new stream receives
-    HTTP 503.
+    """The maximum number of open `subscriptions/listen` streams, by default 1000. At the limit, requests for new
+    streams receive HTTP 503.
     """
 
     max_listeners_each: int
-    """The maximum number of these streams per caller, by default 100. At the limit, a new stream receives HTTP 429.
-    Only the total limit applies to callers without a token.
+    """The maximum number of open `subscriptions/listen` streams per caller, by default 100. At the limit, requests for
+    new streams receive HTTP 429. Only the total limit applies to callers without a token.
     """
 
     stateless: bool
-    """True to serve clients that use MCP 2025-11-25 or earlier without sessions, so that any process can answer each
-    request. They receive no requests and no change notifications, and cannot resume streams. By default, they have
-    sessions.
+    """True to serve MCP 2025-11-25 and earlier without sessions, so that any process can handle any request. Clients
+    then receive no requests and no change notifications, and cannot resume streams. By default, sessions are used.
     """
 
     health: bool
@@ -87,4 +91,4 @@ class HttpOptions(TypedDict, total=False):
 
 
 class AppOptions(_Options, HttpOptions, total=False):
-    """Options for `asgi_app`."""
+    """Options for the generated `asgi_app`."""

@@ -1,4 +1,4 @@
-"""Worker processes, which run tasks and serve no requests."""
+"""Worker processes, which run tasks but serve no requests."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 UNTIL_EOF: Final = "--until-end-of-input"
-"""The option that stops a worker when its parent process exits, which closes the worker's standard input."""
+"""The option that stops a worker when its standard input closes, as when the parent process exits."""
 
 _RESTART_DELAY: Final = 1.0
-"""Seconds before a worker is restarted."""
+"""Seconds after which a worker that exited is restarted."""
 
 _MARGIN: Final = 5.0
-"""Seconds after the tasks' grace period before workers are killed."""
+"""Seconds between the end of the tasks' grace period and killing the workers."""
 
 
 def work(core: Core, *, until_eof: bool = False) -> None:
-    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives or standard input closes."""
+    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives, or until standard input closes."""
     asyncio.run(_work(core, until_eof))
 
 
@@ -48,19 +48,19 @@ async def _run_tasks(core: Core, stop: asyncio.Event) -> None:
         log().info("running tasks for %s", core.package.manifest["server"]["name"])
         await stop.wait()
         core.stop()
-        log().info("draining: starting no new tasks; running tasks continue")
+        log().info("draining: starting no new tasks; waiting for running tasks")
 
 
 class Workers:
-    """Worker processes that run during a block and are restarted if they die."""
+    """Worker processes that run during a block and are restarted if they exit."""
 
     def __init__(self, number: int, arguments: Sequence[str], grace: float) -> None:
-        """Create the processes without starting them.
+        """Create a pool that starts its processes when the block is entered.
 
         Args:
-            number: The number of processes.
-            arguments: The command line after the Python executable.
-            grace: The grace period for running tasks in seconds.
+            number: The number of worker processes.
+            arguments: The arguments of the Python executable.
+            grace: The grace period for running tasks, in seconds.
         """
         self._patience = grace + _MARGIN
         self._arguments = [sys.executable, *arguments, UNTIL_EOF]
@@ -77,7 +77,7 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop the processes and kill slow ones; their tasks then run in other processes."""
+        """Stop the processes, and kill slow ones. Tasks of killed processes then run in other processes."""
         self._stopped.set()
         for process in [*self._processes]:
             process.terminate()
@@ -89,18 +89,17 @@ class Workers:
             process.kill()
 
     def _run_process(self) -> None:
-        """Run one process, restarting it until the block exits."""
         while not self._stopped.is_set():
-            # Output is redirected to standard error, because standard output may carry MCP messages.
+            # The worker's output goes to standard error, because standard output may carry MCP messages.
             with subprocess.Popen(self._arguments, stdin=subprocess.PIPE, stdout=sys.stderr.fileno()) as process:
                 self._processes.add(process)
-                # `__exit__` may have iterated over the processes before this one was added.
+                # `__exit__` may have stopped the other processes before this one was added.
                 if self._stopped.is_set():
                     process.terminate()
                 status = process.wait()
                 self._processes.discard(process)
             if self._stopped.is_set():
-                if status not in (0, -signal.SIGTERM):  # SIGTERM if the worker had not started yet
+                if status not in (0, -signal.SIGTERM):  # SIGTERM kills a worker that has not installed its handler
                     log().warning("a worker exited with status %d during shutdown", status)
             else:
                 log().warning("a worker exited with status %d; restarting it", status)

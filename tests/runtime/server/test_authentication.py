@@ -267,7 +267,7 @@ async def test_a_body_in_pieces_is_passed_on_and_leaving_ends_it(caplog: pytest.
     guard = Authentication(unreached, Verifier(["r"]), scopes=Wanting({"write": ["w"]}))
     await guard({**POST, "headers": [(b"authorization", b"Bearer good")]}, receive, unreached)
     assert messages == []
-    assert "requests disconnected during their body: 1" in caplog.text
+    assert "clients disconnected while sending a body: 1" in caplog.text
 
 
 POST: dict[str, Any] = {"type": "http", "method": "POST", "path": "/", "headers": []}

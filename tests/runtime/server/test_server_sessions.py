@@ -175,7 +175,7 @@ def test_an_upload_that_breaks_off_is_a_line_in_the_log(project: Path, revision:
     process.popen.terminate()
     assert process.popen.stderr is not None
     log = process.popen.stderr.read().decode()
-    assert log.count("requests disconnected during their body: 1; the last after 5 bytes") == 1
+    assert log.count("clients disconnected while sending a body: 1; the last after 5 bytes") == 1
     assert "Traceback" not in log
     assert "ERROR" not in log
     process.kill()

@@ -1,4 +1,4 @@
-"""Clients and their lifecycle requests, such as the handshake, and the encoding of all JSON-RPC responses."""
+"""Handles clients' lifecycle requests, such as the handshake, and encodes JSON-RPC responses."""
 
 from __future__ import annotations
 
@@ -37,15 +37,16 @@ _MAX_CACHED_PAGES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One client, for one connection or, in MCP 2026-07-28 and later, for one request.
+    """A client, as it described itself in the handshake or, in MCP 2026-07-28 and later, in one request.
 
     Attributes:
-        revision: The MCP revision of the client's messages.
-        info: The client's name and version.
+        revision: The MCP revision that the client uses.
+        info: The name and version that the client reported, if any.
         declared: The capabilities that the request declares.
         subscriptions: The connection's subscriptions; `None` in MCP 2026-07-28 and later.
-        level: The request's minimum log level; `None` for the connection's level.
-        handshake: The handshake parameters as JSON. Parsed, they would use many times the memory for the whole session.
+        level: The minimum log level that the request sets (MCP 2026-07-28 and later); in earlier revisions,
+            `subscriptions` contains the level.
+        handshake: The handshake parameters as JSON, because parsed parameters would use many times the memory.
     """
 
     revision: Revision
@@ -57,7 +58,7 @@ class Client:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """The declared capabilities."""
+        """The capabilities that the client declared."""
         if self.handshake is None:
             return self.declared
         capabilities: Mapping[str, Any] = json.loads(self.handshake)["capabilities"]
@@ -65,17 +66,17 @@ class Client:
 
     @property
     def name(self) -> tuple[str, str] | None:
-        """The reported name and version."""
+        """The name and version that the client reported, if any."""
         return None if self.info is None else (self.info["name"], self.info["version"])
 
     @property
     def log_level(self) -> LogLevel | None:
-        """The minimum level of log messages to send; `None` to send none."""
+        """The minimum level of the log messages to send to the client; `None` to send none."""
         return self.level if self.subscriptions is None else self.subscriptions.level
 
     @classmethod
     def from_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
-        """Return the client that sent a handshake, which is subscribed to later changes (MCP 2025-11-25,
+        """Return the client that sent a handshake; it is subscribed to changes after the handshake (MCP 2025-11-25,
         basic/lifecycle).
         """
         subscriptions = ClientSubscriptions(since=changes.count)
@@ -90,7 +91,7 @@ class Client:
         """Return the client that sent a request (MCP 2026-07-28, basic, "Per-request protocol fields").
 
         Args:
-            meta: The valid `_meta` of the request.
+            meta: The request's `_meta`, which must be valid.
             logs: True if the server declares `logging`; if false, the client's log level is ignored
                 (server/utilities/logging).
         """
@@ -104,7 +105,7 @@ class Client:
 
     @classmethod
     def make_unknown(cls, revision: str, *, stateless: bool) -> Client:
-        """Return a placeholder for a client without valid information."""
+        """Return a placeholder for a client whose request contains no valid information about it."""
         return cls(Revision.from_date(revision), None, {}, None if stateless else ClientSubscriptions())
 
 
@@ -113,8 +114,8 @@ class ClientRequest(Request):
     """A message from a client over one of this package's transports.
 
     Attributes:
-        client: The client.
-        error: The error to return if the request is invalid; unknown methods are detected later.
+        client: The client that sent the message.
+        error: The error if the request is invalid; unknown methods are detected later.
         is_initialized: True after the handshake, and always in MCP 2026-07-28 and later.
     """
 
@@ -133,7 +134,7 @@ class Lifecycle:
     """
 
     def __init__(self, core: Core) -> None:
-        """Create a server's lifecycle."""
+        """Create the lifecycle handler of one server."""
         self.package = core.package.name
         self.threads = core.threads
         self.has_tasks = core.tasks is not None
@@ -141,11 +142,11 @@ class Lifecycle:
         self._texts: dict[int, tuple[Result, bytes]] = {}
 
     async def answer(self, request: Request) -> Result | ProtocolError:
-        """Return a request's result or error."""
+        """Handle a request and return its result or error."""
         try:
             return await self._core.answer(request)
         except ProtocolError as error:
-            # The frames refer to the message and the error, a cycle that only the garbage collector would free.
+            # The traceback's frames refer to the message and the error, a cycle that only the garbage collector frees.
             error.__traceback__ = error.__context__ = None
             return error
         finally:
@@ -154,7 +155,7 @@ class Lifecycle:
     async def observe_notification(
         self, message: Mapping[str, Any], client: Client, transport: Transport, peer: Peer | None = None
     ) -> None:
-        """Report a notification to telemetry."""
+        """Pass a notification to telemetry; the transport has already processed it."""
         notification = ClientRequest(
             package=self.package,
             method=message["method"],
@@ -171,7 +172,7 @@ class Lifecycle:
         await self._core.answer(notification)
 
     def encode_response(self, request: Request, result: Result | ProtocolError) -> bytes:
-        """Return the JSON response with a result or error."""
+        """Return a JSON-RPC response that contains a result or error."""
         if isinstance(result, ProtocolError):
             return encode_error(request.id, result)
         try:
@@ -182,9 +183,9 @@ class Lifecycle:
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(request.id), text)
 
     def _encode_page(self, result: Result) -> bytes:
-        """Return a list page as JSON, cached because every client reads the first pages."""
+        """Encode a page of a list. Pages are cached, because every client reads the first pages."""
         entry = self._texts.get(id(result))
-        # A new object may have a deleted object's `id`.
+        # A new object can have the same `id` as a deleted one.
         if entry is not None and entry[0] is result:
             return entry[1]
         text = to_json(result)
@@ -193,7 +194,7 @@ class Lifecycle:
         return text
 
     async def answer_default(self, request: Request) -> Result:
-        """Handle lifecycle requests and refuse invalid and unknown ones."""
+        """Handle a lifecycle request, or raise the error for an invalid or unknown request."""
         if request.id is None or not isinstance(request, ClientRequest):
             return None
         if request.error is not None:
@@ -218,7 +219,7 @@ class Lifecycle:
         return {}
 
     def _serves(self, method: str) -> bool:
-        """Return whether the server has a method (MCP 2025-11-25 and earlier)."""
+        """Return whether the server supports a method (MCP 2025-11-25 and earlier)."""
         return (
             method == "logging/setLevel"
             or (method == "resources/unsubscribe" and "resources" in self._core.lists)
@@ -254,8 +255,8 @@ class Lifecycle:
         """Return the server's capabilities.
 
         Args:
-            announces: True if the server sends change notifications.
-            logs: True if the server sends log messages.
+            announces: True if the server can send change notifications to the client.
+            logs: True if the server can send log messages to the client.
         """
         core = self._core
         listed: dict[str, dict[str, bool]] = {
@@ -273,4 +274,4 @@ def _open_no_channel(request: ClientRequest) -> Channel:
 
 
 async def _drop(_message: bytes) -> None:
-    pass  # a notification has no response
+    pass  # a notification receives no response

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..app.core import Core
 
 _MAX_WAITING = 16
-"""The maximum number of messages that a client has not read."""
+"""The maximum number of messages that wait for a client to read them."""
 
 
 class _Delivery:
@@ -25,7 +25,7 @@ class _Delivery:
         self.is_full = False
 
     async def wait_for_change(self) -> None:
-        """Return immediately, because `send` waits for a busy client."""
+        """Return immediately, because `send` itself waits until the client reads."""
 
     def end_waits(self) -> None:
         """Do nothing, because `wait_for_change` never waits."""
@@ -33,9 +33,9 @@ class _Delivery:
 
 @asynccontextmanager
 async def open_connection(core: Core, deliver: Send) -> AsyncGenerator[Send]:
-    """Connect a client to a server during the block; yield the function that sends a message to the server.
+    """Connect a client to a server during the block. Yield the function that sends the client's messages to the server.
 
-    The first connection starts the handlers, and closing the last one stops them.
+    The first connection starts the handlers; closing the last one stops them.
     """
     messages: asyncio.Queue[bytes] = asyncio.Queue(_MAX_WAITING)
     async with core.lifespan():

@@ -24,7 +24,7 @@ async def open_streams(
 ) -> AsyncGenerator[
     tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 ]:
-    """Connect an SDK client during the block; yield the streams that it reads and writes."""
+    """Connect an SDK client to a server during the block. Yield the streams that the client reads and writes."""
     from mcp.shared.message import SessionMessage
 
     read_message = _find_reader()
@@ -48,7 +48,7 @@ async def open_streams(
 
 
 def _find_reader() -> Callable[[bytes], Any]:
-    """Return the installed SDK's function for parsing a message."""
+    """Return the function that parses a message in the installed SDK, version 1 or 2."""
     try:
         import mcp.types
 

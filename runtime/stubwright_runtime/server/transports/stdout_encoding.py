@@ -1,7 +1,7 @@
-"""Prevents `print()` in handlers from failing calls.
+"""Prevents calls from failing because a handler prints a character that standard output cannot encode.
 
-On Windows, and with some values of `PYTHONIOENCODING`, the standard output encoding lacks most characters, and
-`print("✓")` raises an exception.
+On Windows, and with some values of `PYTHONIOENCODING`, the encoding lacks most characters, so `print("✓")` raises an
+exception.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def escape_unprintable() -> Generator[None, None, None]:
-    """During the block, escape characters that standard output cannot encode, as standard error does."""
+    """During the block, escape characters that standard output cannot encode, as Python does on standard error."""
     stdout = sys.stdout
     if not isinstance(stdout, io.TextIOWrapper):
         yield

@@ -61,7 +61,7 @@ class Response(NamedTuple):
 
     Attributes:
         status: The HTTP status code.
-        headers: The headers.
+        headers: The response headers, as in ASGI.
         body: The complete body.
     """
 

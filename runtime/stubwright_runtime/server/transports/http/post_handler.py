@@ -1,6 +1,6 @@
 """Handles messages in POST requests.
 
-The response is an event stream if the request takes long or its handler sends messages first.
+The response is an event stream if its handler takes longer than 0.1 s or sends a message first.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ if TYPE_CHECKING:
 
 Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
 Owner: TypeAlias = "Mapping[str, Any] | None"
-"""A session's owner; `None` without tokens."""
+"""The claims that identify a session's owner; `None` if tokens are not used."""
 
 _STREAM_DELAY: Final = 0.1
-"""Seconds after which a response switches to a stream, so that a disconnected client can resume it."""
+"""Seconds after which a pending response switches to a stream, so that a client can resume after a disconnect."""
 
 _ENDED: Final = ProtocolError(CANCELLED.code, "The session was closed; the request may have taken effect")
-"""The response to a request whose session was closed."""
+"""The error for a pending request when its session is closed."""
 
 _STATUS: Final = dict.fromkeys(
     (
@@ -71,7 +71,7 @@ _STATUS: Final = dict.fromkeys(
     ),
     400,
 ) | {METHOD_NOT_FOUND: 404}
-"""HTTP statuses for errors (MCP 2026-07-28 and later); the default is 200."""
+"""The HTTP status for each JSON-RPC error code (MCP 2026-07-28 and later); by default 200."""
 
 _FULL: Final = Rejection(503, "Too many open sessions", INTERNAL_ERROR)
 _NO_ROOM: Final = Rejection(
@@ -87,14 +87,14 @@ _BATCH: Final = ProtocolError(INVALID_REQUEST, "The message is a batch; send eac
 
 
 class _Sender(NamedTuple):
-    """A request's client and, if it is invalid, its error."""
+    """A request's client and, if the request is invalid, the error."""
 
     client: Client
     error: ProtocolError | None = None
 
 
 class PostHandler:
-    """Handles POST requests to one server."""
+    """Handles POST requests."""
 
     def __init__(
         self,
@@ -105,13 +105,13 @@ class PostHandler:
         *,
         stateless: bool,
     ) -> None:
-        """Create a server's handler.
+        """Create a handler for one server.
 
         Args:
             core: The server, without a transport.
-            sessions: The open sessions.
-            detached: The requests that continue without their clients.
-            open_log: Returns the log for a new session of the caller.
+            sessions: The server's open sessions.
+            detached: The requests that continue although their clients have disconnected.
+            open_log: Creates the event log for the current caller's new session.
             stateless: True to serve without sessions.
         """
         self._core = core
@@ -134,15 +134,15 @@ class PostHandler:
         headers: Headers = (),
         address: str = "",
     ) -> Awaitable[Response | None]:
-        """Return an awaitable for the response; it returns `None` if the response is a stream.
+        """Return an awaitable that resolves to the response, or to `None` after the response was sent as a stream.
 
         Args:
             head: The parsed headers.
-            body: The body.
-            connect: Connects a request's stream to the client.
-            owner: The session's owner.
+            body: The request body.
+            connect: Called when the response becomes a stream; connects the stream to the client.
+            owner: The claims that identify the caller; `None` if tokens are not used.
             peer: The client's address, for telemetry.
-            headers: All headers, unless only common ones were sent.
+            headers: All headers; empty if `Heads.read` parsed them.
             address: The client's IP address, which identifies callers without a token in budgets.
         """
         entries = [*read(body)]
@@ -197,12 +197,12 @@ class PostHandler:
             length=len(body),
         )
         if session is not None:
-            session.posts[message["id"]] = post  # a cancellation may arrive before the task starts
+            session.posts[message["id"]] = post  # a cancellation can arrive before the task starts
             session.is_used = True
         return self._answer(post, owner)
 
     def accepts_batches(self, head: Head, owner: Owner) -> bool:
-        """Return whether a request's revision supports batches (MCP 2025-03-26, basic, "Batching")."""
+        """Return whether the revision in a request's headers supports batches (MCP 2025-03-26, basic, "Batching")."""
         session = self._sessions.find(head.session, owner)
         if session is None and (head.session is None) != self._stateless:
             return False
@@ -216,7 +216,7 @@ class PostHandler:
         )
 
     async def _accept(self, session: Session | None, message: Mapping[str, Any], peer: Peer | None) -> Response:
-        """Process a notification, or a response to one of the server's requests."""
+        """Process a message that is not a request: a notification, or a response to a request from the server."""
         if session is None:
             return Response.from_answer(202, b"")
         params = message.get("params") or {}
@@ -225,7 +225,7 @@ class PostHandler:
                 session.questions.resolve(message)
             case "notifications/initialized":
                 session.begin(self._core.changes)
-            # `True` equals the ID 1, and would cancel that request.
+            # In Python, `True == 1`, so a Boolean ID would cancel request 1.
             case "notifications/cancelled" if type(params.get("requestId")) in (int, str):
                 if (post := session.posts.get(params["requestId"])) is not None:
                     post.cancel()
@@ -234,7 +234,7 @@ class PostHandler:
         return Response.from_answer(202, b"", session.id)
 
     def _identify_client(self, head: Head, session: Session | None, message: Mapping[str, Any]) -> _Sender:
-        """Return a request's client, and the error if it is invalid."""
+        """Return the client that sent a request, and the error if the request is invalid."""
         has_tasks = self._lifecycle.has_tasks
         if head.is_stateless:
             error = find_stateless_error(message, has_tasks=has_tasks)
@@ -251,7 +251,7 @@ class PostHandler:
         return _Sender(Client.make_unknown(head.revision or UNNAMED, stateless=False), error)
 
     def _find_parameter_error(self, head: Head, message: Mapping[str, Any], headers: Headers) -> ProtocolError | None:
-        """Return the error for headers that contradict the arguments they mirror; `None` if they agree."""
+        """Return the error if an `Mcp-Param-…` header contradicts the argument that it mirrors."""
         if message["method"] != "tools/call":
             return None
         called, package = message["params"]["name"], self._core.package
@@ -264,7 +264,7 @@ class PostHandler:
             if HEADER not in json.dumps(schema):
                 schema = None
             self._mirrored[called] = schema
-        # An error would reveal a hidden tool.
+        # An error would reveal that a hidden tool exists.
         if schema is None or not self._core.shows_tool(package.resolve_alias(called)):
             return None
         schema = find_mirrored_schema(schema, package.aliases.get(called), has_headers=head.has_parameters)
@@ -273,7 +273,7 @@ class PostHandler:
         )
 
     async def _answer(self, post: Post, owner: Owner) -> Response | None:
-        """Handle a request; return the response or send it on the stream."""
+        """Handle a request. Return the response, or `None` after sending it on the stream."""
         session, opens = post.session, post.method == "initialize" and post.is_admissible
         if opens and not self._stateless:
             if not self._sessions.has_capacity():
@@ -288,7 +288,8 @@ class PostHandler:
         elif post.error is None:
             self._stream_timer.begin(post)
         left = token_lifetime() if session is not None and session.is_resumable else None
-        # The stream closes when the token expires; the call continues, and its response is stored for the client.
+        # When the token expires, the stream closes and the call continues, so that the client can fetch the response
+        # with a new token.
         expiry = None if left is None else asyncio.get_running_loop().call_later(left, post.expire)
         try:
             if session is None:
@@ -308,7 +309,7 @@ class PostHandler:
             post.close()
 
     async def _respond(self, post: Post) -> Response | None:
-        """Return the response to a request; `None` if it was sent on the stream."""
+        """Return the response to a request, or `None` after sending it on the stream."""
         result: Result | ProtocolError = CANCELLED
         try:
             if not post.is_cancelled:
@@ -316,7 +317,7 @@ class PostHandler:
         except asyncio.CancelledError:
             if post.task is None or not post.is_cancelled:
                 raise
-            # The cancellation was for the call; this task must still send the response.
+            # The client cancelled the call, not this task, which must still send the response.
             post.task.uncancel()
         post.has_ended = True
         if result is CANCELLED and post.session is not None and post.session.has_ended:
@@ -340,7 +341,7 @@ class PostHandler:
         )
 
     def may_outlive_client(self, post: Post) -> bool:
-        """Return whether a request may continue without its client; log a refusal."""
+        """Return whether a request may continue although its client has disconnected. Log the reason if not."""
         if self._detached.admit(post, post.account, post.length):
             return True
         self.refused.count("its client disconnected, and the memory for requests without clients is exhausted")
@@ -356,10 +357,10 @@ class PostHandler:
 
 
 class StreamTimer:
-    """One timer for all of a server's requests that may still get a plain response."""
+    """Switches slow responses to streams, with one timer for all of a server's requests."""
 
     def __init__(self, seconds: float) -> None:
-        """Create a timer with a delay in seconds."""
+        """Create a timer that switches a response after a delay in seconds."""
         self._seconds = seconds
         self._ends: dict[Post, float] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -372,7 +373,7 @@ class StreamTimer:
             self._timer = loop.call_later(self._seconds, self._switch_due)
 
     def end(self, post: Post) -> None:
-        """Forget a finished request."""
+        """Cancel the switch of a request that has finished."""
         self._ends.pop(post, None)
 
     def _switch_due(self) -> None:
@@ -387,7 +388,7 @@ class StreamTimer:
 
 
 def with_retry_after(response: Response) -> Response:
-    """Return a refusal with a `Retry-After` header."""
+    """Return a copy of the response with a `Retry-After` header."""
     return response._replace(headers=(*response.headers, (b"retry-after", b"%d" % RETRY_SECONDS)))
 
 

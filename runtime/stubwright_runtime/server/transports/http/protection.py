@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tuple[Authentication, list[BaseRoute]]:
-    """Return the endpoint behind authentication, and the routes for its metadata.
+    """Wrap an endpoint in authentication. Also return the routes that serve the resource metadata.
 
     Args:
-        endpoint: The endpoint.
+        endpoint: The endpoint to protect.
         core: The server, without a transport.
-        verifier: Verifies tokens; by default from the manifest's `auth`.
+        verifier: Verifies tokens; by default, it is created from the manifest's `auth`.
     """
     routes: list[BaseRoute] = []
     package = core.package
@@ -59,13 +59,13 @@ _METADATA: Final = "/.well-known/oauth-protected-resource"
 
 
 def _build_metadata_url(resource: AnyHttpUrl) -> str:
-    """Return the metadata URL: the well-known path before the resource path (RFC 9728, section 3.1)."""
+    """Return the metadata URL, which has the well-known path before the resource's path (RFC 9728, section 3.1)."""
     parts = urlsplit(str(resource))
     return urlunsplit((parts.scheme, parts.netloc, _METADATA + ("" if parts.path == "/" else parts.path), "", ""))
 
 
 def _build_metadata_route(core: Core, auth: Mapping[str, Any], resource: AnyHttpUrl) -> Route:
-    """Return the route for the metadata: the token issuer and the scopes (RFC 9728, section 2)."""
+    """Return the route that serves the metadata, such as the token issuer and the scopes (RFC 9728, section 2)."""
     scopes = auth.get("requiredScopes") if core.scopes is None else core.scopes.every
     metadata: dict[str, Any] = {"resource": str(resource), "authorization_servers": [str(_url(auth["issuer"]))]}
     if scopes:
@@ -78,11 +78,11 @@ def _build_metadata_route(core: Core, auth: Mapping[str, Any], resource: AnyHttp
     async def answer(_request: Request) -> JSONResponse:
         return JSONResponse(metadata, headers={"Cache-Control": "public, max-age=3600"})
 
-    methods = ["GET", "OPTIONS"]  # for browser clients
+    methods = ["GET", "OPTIONS"]  # browser clients send OPTIONS
     cors = Middleware(CORSMiddleware, allow_origins="*", allow_methods=methods, allow_headers=["mcp-protocol-version"])
     return Route(urlsplit(_build_metadata_url(resource)).path, answer, methods=methods, middleware=[cors])
 
 
 def _url(text: str) -> AnyHttpUrl:
-    """Parse a URL without adding a trailing slash to `https://example.com`, which would be another issuer."""
+    """Parse a URL. Pydantic's default would add a slash to `https://example.com`, which is then another issuer."""
     return TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python(text)

@@ -14,13 +14,14 @@ class Rejection(NamedTuple):
     """The response to a request with invalid headers.
 
     Attributes:
-        status: The HTTP status.
-        text: The reason.
+        status: The HTTP status code.
+        text: The reason, as the error message or the plain-text body.
         code: The JSON-RPC error code; `None` for a plain-text body.
-        allow: The value of the `Allow` header.
-        session: The session in the request's header; an unknown session takes precedence (404, `NO_SESSION`).
-        logged: The reason to log if the operator may need to change the configuration.
-        accepted_encoding: The value of the `Accept-Encoding` header.
+        allow: The value of the response's `Allow` header.
+        session: The session ID in the request's header. If the session does not exist, the response is `NO_SESSION`
+            (404) instead.
+        logged: The reason to log, if changing the configuration could fix the error.
+        accepted_encoding: The value of the response's `Accept-Encoding` header.
     """
 
     status: int
@@ -53,5 +54,5 @@ TOO_LARGE: Final = Rejection(413, "Request body too large")
 
 
 def parse_revision(named: str | None) -> Revision:
-    """Return the revision in a header; without a header, `UNNAMED`."""
+    """Return the revision in a request's header, or `UNNAMED` without a header."""
     return Revision.from_date(named or UNNAMED)

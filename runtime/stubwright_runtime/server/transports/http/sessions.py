@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One session.
+    """A client's session over HTTP.
 
     Attributes:
-        id: The ID.
-        owner: The principal that may use the session; `None` if tokens are not used.
+        id: The session ID.
+        owner: The claims that identify the principal to which the session belongs; `None` if tokens are not used.
         client: The client that sent the handshake.
-        is_resumable: True if its streams start with an event for resumption.
+        is_resumable: True if the revision supports resumption from the start of a stream.
         has_ended: True after the session was closed.
         is_used: True after the first request or stream that follows the handshake.
         account: The caller whose budget counts the handshake.
-        posts: The pending requests, keyed by ID.
-        streams: The open streams, keyed by name.
-        log: The log of sent messages.
-        questions: The pending requests to the client.
-        listening: The stream for messages outside any request, which the client opens with a GET.
-        connection: Sends messages on that stream.
+        posts: The client's pending requests, by JSON-RPC ID.
+        streams: The open streams, by name.
+        log: The event log.
+        questions: The server's pending requests to the client.
+        listening: The stream for messages that belong to no request; the client connects to it with a GET.
+        connection: Sends messages on the listening stream.
         timer: The idle timer.
         record_end: Records the session's duration; `None` if telemetry is not used.
     """
 
     def __init__(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog, account: Account) -> None:
-        """Open a client's session."""
+        """Create the session of a client that sent a handshake."""
         self.id = uuid4().hex
         self.owner = owner
         self.account = account
@@ -73,7 +73,7 @@ class Session:
 
     @contextmanager
     def keep_in_use(self) -> Generator[None, None, None]:
-        """Prevent the idle timeout during the block."""
+        """Prevent the session from timing out during the block."""
         self._in_progress += 1
         try:
             yield
@@ -82,7 +82,9 @@ class Session:
             self._last = asyncio.get_running_loop().time()
 
     def idle_since(self) -> float:
-        """Return the event loop's time when the last request finished; infinite while a request is pending."""
+        """Return the time on the event loop's clock when the last request finished, or infinity while a request is
+        pending.
+        """
         return math.inf if self._in_progress else self._last
 
     def open_stream(self) -> AnswerStream:
@@ -100,7 +102,7 @@ class Session:
         return stream
 
     def begin(self, changes: ChangeLog) -> None:
-        """Process `notifications/initialized`: the client receives changes since its handshake."""
+        """Process `notifications/initialized`. The client is then notified of all changes since its handshake."""
         if self._notifier is None:
             subscriptions = self.client.subscriptions or ClientSubscriptions()
             self._notifier = ChangeNotifier.join_handshake(subscriptions, changes, self.connection)
@@ -108,21 +110,21 @@ class Session:
             self.questions.begin()
 
     def on_change(self, change: Change) -> None:
-        """Queue a change notification."""
+        """Queue a notification of a change, unless the client has not sent `notifications/initialized`."""
         if self._notifier is not None:
             self._notifier.on_change(change)
 
     async def announce(self) -> None:
-        """Send change notifications on the listening stream until cancelled."""
+        """Send queued change notifications on the listening stream until cancelled."""
         await self._is_ready.wait()
         if self._notifier is not None:
             await self._notifier.run()
 
     def close(self) -> None:
-        """End the session, its requests and its listening stream."""
+        """Close the session, cancel its requests and end its listening stream."""
         self.has_ended = True
         if self.timer is not None:
-            self.timer.cancel()  # the timer refers to the session
+            self.timer.cancel()  # the timer refers to the session and would keep it in memory
         if self.record_end is not None:
             self.record_end()
         for post in [*self.posts.values()]:
@@ -132,18 +134,18 @@ class Session:
 
 
 class Sessions:
-    """One server's sessions."""
+    """A server's open sessions."""
 
     def __init__(self, most: int, budget: Budget, idle: float) -> None:
         """Create an empty table of sessions.
 
         Args:
             most: The maximum number of open sessions.
-            budget: The limits on handshake bytes, per caller and in total.
+            budget: The limits on the bytes of retained handshakes, per caller and in total.
             idle: The idle timeout of sessions in seconds.
 
         Raises:
-            ValueError: A number is not positive.
+            ValueError: `most` or `idle` is not positive, or `idle` is not finite.
         """
         if not (math.isfinite(idle) and idle > 0):
             raise ValueError("session_idle_timeout must be a positive, finite number of seconds")
@@ -155,14 +157,14 @@ class Sessions:
         self._open: dict[str, Session] = {}
 
     def has_capacity(self) -> bool:
-        """Return whether one more session may open, closing an unused session if necessary."""
+        """Return whether another session can open. If necessary, close an unused session to make room."""
         return len(self._open) < self._most or self._end_unused(None)
 
     def has_room(self, client: Client, account: Account) -> bool:
-        """Return whether the budget allows one more handshake from a caller.
+        """Return whether the budget allows a client's handshake, which is counted for a caller.
 
-        If necessary, close unused sessions, oldest first: the caller's sessions if its own budget is exhausted, else
-        any caller's.
+        If necessary, close unused sessions, oldest first: only the caller's if the limit per caller is reached,
+        otherwise anyone's.
         """
         while limit := self._handshakes.find_limit(account, _size(client)):
             if not self._end_unused(make_key(account) if limit == "caller" else None):
@@ -170,7 +172,7 @@ class Sessions:
         return True
 
     def _end_unused(self, key: str | None) -> bool:
-        """Close the oldest unused session, optionally only of the caller with a key; return whether one was closed."""
+        """Close the oldest unused session, only among a caller's if `key` is set. Return whether one was closed."""
         for session in self._open.values():
             if not session.is_used and key in (None, make_key(session.account)):
                 self.end(session)
@@ -178,7 +180,7 @@ class Sessions:
         return False
 
     def open(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog, account: Account) -> Session:
-        """Open a session."""
+        """Open a session for a client; first check `has_capacity` and `has_room`."""
         session = Session(client, owner, log, account)
         self._open[session.id] = session
         self._handshakes.add(account, _size(client))
@@ -186,12 +188,12 @@ class Sessions:
         return session
 
     def find(self, name: str | None, owner: Mapping[str, Any] | None) -> Session | None:
-        """Return the session with an ID if the caller owns it."""
+        """Return the session with an ID, or `None` if the caller does not own one with this ID."""
         session = None if name is None else self._open.get(name)
         return session if session is not None and session.owner == owner else None
 
     def end(self, session: Session) -> None:
-        """End a session."""
+        """Close a session, if it is open, and release its handshake's bytes."""
         if self._open.pop(session.id, None) is not None:
             self._handshakes.remove(session.account, _size(session.client))
             session.close()
@@ -202,12 +204,12 @@ class Sessions:
             session.listening.end()
 
     def end_all(self) -> None:
-        """End all sessions."""
+        """Close all sessions."""
         for session in [*self._open.values()]:
             self.end(session)
 
     async def publish(self, change: Change) -> None:
-        """Notify all subscribed clients of a change."""
+        """Notify each client that is subscribed to a change."""
         for session in self._open.values():
             session.on_change(change)
 
@@ -215,7 +217,7 @@ class Sessions:
         session.timer = asyncio.get_running_loop().call_later(seconds, self._end_idle, session)
 
     def _end_idle(self, session: Session) -> None:
-        # `idle_since` is infinite while a request is pending; the session is then checked after the idle timeout.
+        # `idle_since` is infinite while a request is pending; the next check is then one idle timeout later.
         left = min(session.idle_since() + self._idle - asyncio.get_running_loop().time(), self._idle)
         if left > 0:
             self._check_later(session, left)

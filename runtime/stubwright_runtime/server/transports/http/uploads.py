@@ -25,7 +25,9 @@ _SLOW: Final = ProtocolError(INVALID_REQUEST, "The request body took too long to
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return an ASGI `receive` that repeats a body, then continues with the original `receive`."""
+    """Return an ASGI `receive` that first returns a body that was already read, then continues with the original
+    `receive`.
+    """
     read: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def replay() -> Message:
@@ -35,10 +37,10 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 class Uploads:
-    """Reads request bodies."""
+    """Reads request bodies, with limits on time and size, and logs the number of incomplete bodies."""
 
     def __init__(self, seconds: float = _SECONDS, floor: int = _FLOOR) -> None:
-        """Create a reader with a timeout.
+        """Create a reader with a timeout that grows with the received bytes.
 
         Args:
             seconds: The base timeout in seconds.
@@ -46,16 +48,17 @@ class Uploads:
         """
         self._seconds = seconds
         self._floor = floor
-        self._broken = LogThrottle(log(), "requests disconnected during their body: %d; the last after %d bytes")
+        self._broken = LogThrottle(log(), "clients disconnected while sending a body: %d; the last after %d bytes")
         self._late = LogThrottle(log(), "request bodies timed out: %d; the last after %d bytes")
 
     async def read(self, receive: Receive, send: Send, *, is_complete: bool = False) -> bytes | None:
-        """Return a request's body; if it is incomplete or too large, send a response and return `None`.
+        """Return a request's body. If it is too large or too slow, send an error response and return `None`; if the
+        client disconnects, return `None`.
 
         Args:
             receive: The request's ASGI `receive`.
             send: The request's ASGI `send`.
-            is_complete: True if the whole body has arrived, so that no timeout is needed.
+            is_complete: True if the body has arrived completely, so that it can be read without a timeout.
         """
         message = await receive() if is_complete else None
         parts: list[bytes] = []
@@ -69,7 +72,7 @@ class Uploads:
                         message = await receive()
                 except TimeoutError:
                     self._late.count(size)
-                    # The rest of the body must not be parsed as the next request.
+                    # Close the connection, so that the rest of the body is not parsed as the next request.
                     await Response.from_answer(408, encode_error(None, _SLOW)).close().send(send)
                     return None
                 waited += loop.time() - began

@@ -1,1 +1,1 @@
-"""Serves over standard input and output."""
+"""The stdio transport."""

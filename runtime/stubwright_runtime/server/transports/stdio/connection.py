@@ -1,4 +1,4 @@
-"""A client's connection over stdio or in the same process."""
+"""A client's connection over stdio or within the process."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
     _Send: TypeAlias = Callable[[bytes], Awaitable[None]]
 
-_DRAIN_SECONDS: Final = 2.0  # seconds for pending responses after the end of the input
+_DRAIN_SECONDS: Final = 2.0  # seconds in which pending requests can finish after the end of the input
 _ABORT_SECONDS: Final = 1.0  # seconds to send the errors for aborted requests
 
 _INITIALIZED: Final = "notifications/initialized"
 
 
 class Delivery(Protocol):
-    """Delivers messages to a client."""
+    """Sends messages to a client."""
 
     @property
     def is_full(self) -> bool:
-        """True if too many bytes are unread."""
+        """True if the client has too much unread output."""
         ...
 
     @property
@@ -50,14 +50,14 @@ class Delivery(Protocol):
         ...
 
     async def wait_for_change(self) -> None:
-        """Wait until the client reads or `end_waits` is called."""
+        """Wait until the client has read bytes or `end_waits` is called."""
 
     def end_waits(self) -> None:
-        """End all calls of `wait_for_change`."""
+        """Make all calls of `wait_for_change` return."""
 
 
 class Connection:
-    """One client's connection."""
+    """A client's connection to the server."""
 
     def __init__(self, core: Core, output: Delivery, transport: Transport = "stdio") -> None:
         """Create a client's connection to a server.
@@ -65,7 +65,7 @@ class Connection:
         Args:
             core: The server, without a transport.
             output: Delivers messages to the client.
-            transport: The name of the transport for records and telemetry.
+            transport: The transport's name in records and telemetry.
         """
         self._transport: Transport = transport
         self._core = core
@@ -77,7 +77,7 @@ class Connection:
         """The tasks that send the responses to batches."""
         self._has_ended = False
         self._is_stateless: bool | None = None
-        """True in MCP 2026-07-28 and later, which has no handshake; `None` until the first request decides."""
+        """True if the client uses MCP 2026-07-28 or later, without a handshake; `None` before its first request."""
         self._client: Client | None = None
         """The client that sent the handshake (MCP 2025-11-25 and earlier)."""
         self._handshake: str | int | None = None
@@ -85,11 +85,13 @@ class Connection:
         self._notifier: ChangeNotifier | None = None
         self._notifier_task: asyncio.Task[None] | None = None
         self._end_session: Callable[[], None] | None = None
-        """Records the session's duration, if telemetry observes it."""
+        """Records the session's duration when it ends; `None` if telemetry is not used."""
         core.publishers.append(self._publish)
 
     def try_handle(self, line: Line) -> bool:
-        """Start handling a line if it is one well-formed request and the output has room; return whether it started."""
+        """Start handling a line that is one well-formed request, if the output has room. Return whether handling has
+        started.
+        """
         message = parse(line.data) if line.is_whole and not self._output.is_full else None
         if message is None or "id" not in message or validate(message).problem is not None or "method" not in message:
             return False
@@ -99,7 +101,7 @@ class Connection:
         return True
 
     def end(self) -> None:
-        """Process the end of the input. From then on, responses do not wait for room in the output."""
+        """Process the end of the input. After that, waiting lines are handled even if the output has no room."""
         self._has_ended = True
         self._output.end_waits()
 
@@ -127,7 +129,7 @@ class Connection:
             sending.add_done_callback(self._batches.discard)
 
     async def _dispatch(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None] | None:
-        """Process a message; return the task if it started a request."""
+        """Process a message. Return the task that handles it if it is a request."""
         if "method" not in message:
             self._outgoing.questions.resolve(message)
         elif "id" not in message:
@@ -139,7 +141,7 @@ class Connection:
         return None
 
     def _answer(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None]:
-        """Start handling a request and return the task."""
+        """Start handling a request and return the task that handles it."""
         if self._is_stateless is None:
             self._is_stateless = is_stateless_request(message)
         error = self._find_error(message)
@@ -177,7 +179,7 @@ class Connection:
         return ClientChannel(request.client, request.params, self._outgoing, urls, connection=self._outgoing)
 
     def _find_error(self, message: Mapping[str, Any]) -> ProtocolError | None:
-        """Return the error for an invalid request; `None` if it is valid."""
+        """Return the error if a request is invalid, otherwise `None`."""
         has_tasks = self._lifecycle.has_tasks
         if not self._is_stateless:
             return find_handshake_error(message, is_initialized=self._client is not None, has_tasks=has_tasks)
@@ -186,7 +188,7 @@ class Connection:
         return find_stateless_error(message, has_tasks=has_tasks)
 
     def _identify_client(self, params: Mapping[str, Any], error: ProtocolError | None) -> Client:
-        """Return a request's client; a placeholder before the handshake or if the request is invalid."""
+        """Return the client that sent a request, or a placeholder before the handshake and for invalid requests."""
         if self._client is not None:
             return self._client
         if not self._is_stateless:
@@ -204,7 +206,7 @@ class Connection:
         except asyncio.CancelledError:
             if not request.is_cancelled:
                 raise
-            # Not re-raised, because a cancelled task retains its frames, and with them the message and the task.
+            # Not re-raised, because a cancelled task would retain its frames, which refer to the message and the task.
         finally:
             self._forget(request_id, request)
 
@@ -224,10 +226,10 @@ class Connection:
                     self._client.subscriptions, self._core.changes, self._outgoing
                 )
                 self._notifier_task = asyncio.create_task(self._notifier.run())
-        # `True` equals the ID 1, and would cancel that request.
+        # In Python, `True == 1`, so a Boolean ID would cancel request 1.
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             request_id, request = params["requestId"], self._requests.get(params["requestId"])
-            if request is None or request.task is None or request_id == self._handshake:  # MUST NOT be cancelled
+            if request is None or request.task is None or request_id == self._handshake:  # MCP: MUST NOT be cancelled
                 return
             # A task that is cancelled before its first step never runs, not even its `finally` block.
             request.task.add_done_callback(lambda _: self._forget(request_id, request))
@@ -246,8 +248,8 @@ class Connection:
                 await self.wait_for_answers()
 
     async def disconnect(self) -> None:
-        """Wait for pending requests after the client's last message, then abort the rest; requests to the client
-        fail.
+        """Wait for pending requests after the end of the input, then abort the remaining ones. Requests to the client
+        fail immediately.
         """
         self._outgoing.questions.close()
         self._core.end_streams()
@@ -258,7 +260,7 @@ class Connection:
             await self.abort_requests()
 
     async def wait_for_answers(self) -> None:
-        """Wait until no request is pending."""
+        """Wait until all requests and batches have been answered."""
         while tasks := self._list_tasks():
             await asyncio.wait(tasks)
 
@@ -267,7 +269,7 @@ class Connection:
         return [*tasks, *self._batches]
 
     async def close(self) -> None:
-        """Cancel all of the connection's tasks."""
+        """Cancel all tasks of the connection and wait until they have ended."""
         if self._end_session is not None:
             self._end_session()
         self._core.publishers.remove(self._publish)

@@ -19,13 +19,13 @@ MAX_LINE: Final = 32 * 1024 * 1024
 """The maximum length of a line in bytes."""
 
 _CHUNK: Final = 1 << 16  # bytes per read
-_MAX_WAITING: Final = 1 << 20  # reading pauses at this many bytes of waiting lines
+_MAX_WAITING: Final = 1 << 20  # bytes of waiting lines at which reading pauses
 _LINE_OVERHEAD: Final = 128  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, or the start of a line longer than `MAX_LINE`."""
+    """A line. If it is longer than `MAX_LINE`, only its start."""
 
     data: bytes
     is_whole: bool = True
@@ -35,13 +35,13 @@ class Line:
 async def read_lines(
     descriptor: int, try_handle: Callable[[Line], bool], end: Callable[[], None]
 ) -> AsyncGenerator[AsyncIterator[Line], None]:
-    """Yield an iterator over incoming lines. The event loop reads pipes; a thread reads files and terminals.
+    """Yield an iterator over incoming lines. Pipes are read by the event loop, files and terminals by a thread.
 
     Args:
         descriptor: The file descriptor to read.
-        try_handle: Processes a line immediately if possible and returns whether it did; the iterator yields the other
-            lines.
-        end: Called at the end of the input, before the waiting lines are processed.
+        try_handle: Processes a line immediately if possible, and returns whether it did. The iterator yields only the
+            other lines.
+        end: Called at the end of the input, even if lines are still waiting.
     """
     loop = asyncio.get_running_loop()
     lines = _Lines(try_handle, end)
@@ -58,14 +58,14 @@ async def read_lines(
         yield lines.read_waiting()
     finally:
         transport.close()
-        # The parent process shares the open file and thus the flag.
+        # The parent process shares the open file, and thus the `O_NONBLOCK` flag.
         os.set_blocking(descriptor, True)
 
 
 class _ThreadReader(asyncio.ReadTransport):
     """Reads a file or terminal in a thread, because the event loop cannot wait for either.
 
-    The thread waits until the event loop has processed each chunk, and while reading is paused.
+    After each chunk, the thread waits until the event loop has processed it. It also waits while reading is paused.
     """
 
     def __init__(self, descriptor: int, lines: _Lines, loop: asyncio.AbstractEventLoop) -> None:
@@ -80,21 +80,19 @@ class _ThreadReader(asyncio.ReadTransport):
         threading.Thread(target=self._pump, daemon=True).start()
 
     def pause_reading(self) -> None:
-        """Pause the thread."""
         self._is_paused = True
 
     def resume_reading(self) -> None:
-        """Resume the thread."""
         self._is_paused = False
         self._may_read.set()
 
     def close(self) -> None:
-        """Stop the thread after the current read; a read from a terminal cannot be interrupted."""
+        """Stop the thread after the current read. A read from a terminal cannot be interrupted."""
         self._is_closed = True
         self.resume_reading()
 
     def _pump(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed
+        with suppress(RuntimeError):  # the event loop is closed
             while not self._is_closed and (chunk := os.read(self._descriptor, _CHUNK)):
                 self._may_read.clear()
                 self._loop.call_soon_threadsafe(self._receive, chunk)
@@ -128,7 +126,7 @@ class _Lines(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         rest = self._rest
-        # Searching a long line from the start for each chunk would take quadratic time.
+        # Searching a long line from its start again for each chunk would take quadratic time.
         searched = len(rest)
         rest += data
         while (end := rest.find(b"\n", searched)) >= 0:
@@ -158,7 +156,7 @@ class _Lines(asyncio.Protocol):
     async def read_waiting(self) -> AsyncIterator[Line]:
         """Yield the lines that were not processed immediately."""
         while True:
-            # While the consumer processes a line, a later one must not overtake it.
+            # Later lines wait while the consumer processes one, so that they do not overtake it.
             self._is_busy = True
             while self._waiting:
                 line = self._waiting.popleft()

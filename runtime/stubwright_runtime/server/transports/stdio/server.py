@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def run(core: Core, wire: StdioPipes) -> None:
-    """Serve until a pipe closes or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives.
+    """Serve until the client closes a pipe, or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives.
 
     Pending requests then receive an error. A second signal kills the process immediately.
 
     Args:
         core: The server, without a transport.
-        wire: The file descriptors for messages.
+        wire: The file descriptors that carry messages.
     """
     asyncio.run(_serve(core, wire))
 
@@ -70,7 +70,7 @@ async def _serve_client(core: Core, wire: StdioPipes, connection: Connection) ->
 
 @contextmanager
 def _stop_on_signals(stop: Callable[[], None]) -> Generator[None, None, None]:
-    """Call `stop` on the first signal; restore the default, so that a second one kills the process."""
+    """Call `stop` on the first signal. Restore the default handlers, so that a second signal kills the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,6 +1,6 @@
 """Reserves standard input and output for MCP messages.
 
-While they are reserved, `print()` and child processes write to standard error, and read no input.
+While they are reserved, `print()` and child processes write to standard error and read an empty standard input.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class StdioPipes:
-    """The file descriptors for incoming and outgoing messages."""
+    """The file descriptors that carry incoming and outgoing messages."""
 
     source: int
     sink: int
@@ -32,7 +32,7 @@ class StdioPipes:
 def claim_stdio() -> Generator[StdioPipes, None, None]:
     """Reserve standard input and output for MCP messages during the block.
 
-    During the block, file descriptor 0 is empty and 1 is standard error, for this process and its child processes.
+    For this process and its child processes, file descriptor 0 is then empty and 1 is standard error.
     """
     sys.stdout.flush()
     source, sink = os.dup(_STDIN), os.dup(_STDOUT)
@@ -53,7 +53,7 @@ def claim_stdio() -> Generator[StdioPipes, None, None]:
 
 @contextmanager
 def _print_in_background() -> Generator[None, None, None]:
-    """Redirect `print()` to a thread that writes to standard error, so that a slow reader does not block handlers."""
+    """Let a thread write the output of `print()` to standard error, so that a slow reader does not block handlers."""
     stdout, stderr = sys.stdout, sys.stderr
     stream = open_background()
     if not isinstance(stream, BackgroundStream):
@@ -68,6 +68,6 @@ def _print_in_background() -> Generator[None, None, None]:
 
 
 def is_pipe(descriptor: int) -> bool:
-    """Return whether a file descriptor is a pipe or a socket that the event loop supports."""
+    """Return whether the event loop can read a file descriptor: a pipe or socket, but not a file or terminal."""
     mode = os.fstat(descriptor).st_mode
     return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_UNREAD: Final = 16 * 1024 * 1024
-"""The maximum number of unread bytes; above it, no client request starts."""
+"""The maximum number of bytes that the client has not read. Above it, no further request is handled."""
 
 
 @dataclass(eq=False, slots=True)
@@ -22,8 +22,8 @@ class _PendingLine:
     """The unwritten rest of a line.
 
     Attributes:
-        data: The bytes.
-        written: Resolved when all bytes are written.
+        data: The bytes that have not been written.
+        written: Completes when all bytes have been written.
         has_started: True if the start of the line has been written.
     """
 
@@ -36,7 +36,7 @@ class Output:
     """Writes lines in order; each sender waits until its line is written."""
 
     def __init__(self, descriptor: int, gone: Callable[[], None]) -> None:
-        """Create a writer for a file descriptor; it calls `gone` once when the reader has closed the pipe."""
+        """Create a writer for a file descriptor. The writer calls `gone` once, when the client has closed the pipe."""
         self._descriptor = descriptor
         self._gone: Callable[[], None] | None = gone
         self._unwritten: deque[_PendingLine] = deque()
@@ -48,22 +48,22 @@ class Output:
 
     @property
     def is_full(self) -> bool:
-        """True if more than `MAX_UNREAD` bytes are unread."""
+        """True if more than `MAX_UNREAD` bytes are waiting for the client to read them."""
         return self._size > MAX_UNREAD
 
     async def wait_for_change(self) -> None:
-        """Wait until the client reads or `end_waits` is called."""
+        """Wait until the client has read bytes or `end_waits` is called."""
         self._changed.clear()
         await self._changed.wait()
 
     def end_waits(self) -> None:
-        """End all calls of `wait_for_change`."""
+        """Make all calls of `wait_for_change` return."""
         self._changed.set()
 
     async def send(self, line: bytes) -> None:
         """Write a line unless the client has closed the pipe.
 
-        If the sender is cancelled, a partly written line is completed, so that the next line remains valid.
+        If the calling task is cancelled, a partly written line is still completed, so that the next line remains valid.
         """
         whole = memoryview(line + b"\n")
         rest = whole if self._unwritten else self._write(whole)
@@ -78,7 +78,7 @@ class Output:
         await waiting.written
 
     def _write(self, data: memoryview) -> memoryview:
-        """Write until the pipe is full and return the rest; it is empty if the client has closed the pipe."""
+        """Write until the pipe is full. Return the unwritten bytes, or none if the client has closed the pipe."""
         while data and self._gone is not None:
             try:
                 data = data[os.write(self._descriptor, data) :]

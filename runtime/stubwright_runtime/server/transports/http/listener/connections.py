@@ -1,6 +1,6 @@
-"""Connections to the HTTP listener, with timeouts and limits on their number.
+"""Connections to the HTTP listener: their timeouts and their maximum number.
 
-At the limit, a new connection replaces a waiting one, so that idle connections cannot exhaust the limit.
+At the maximum, a new connection replaces an idle connection, so that idle clients cannot block new clients.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 MOST: Final = 4096
-"""The maximum number of open connections, even if descriptors allow more."""
+"""The upper bound of the default connection limit, even if the process may open more file descriptors."""
 
 HEAD: Final = 10.0
 """The timeout for a request head in seconds, from the start of the connection or the previous response."""
@@ -42,7 +42,7 @@ IDLE: Final = 5
 """The keep-alive timeout in seconds."""
 
 BATCH: Final = 16
-"""Connections accepted at a time; small, because that many may briefly exceed the limit."""
+"""The number of connections to accept at a time; small, because that many can briefly exceed the limit."""
 
 _FULL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
@@ -58,7 +58,7 @@ class Bounds:
 
     Attributes:
         most: The maximum number of connections.
-        each: The maximum number per address; None for no limit.
+        each: The maximum number per client address; None for no limit.
         head: The timeout for a request head in seconds.
     """
 
@@ -68,11 +68,11 @@ class Bounds:
 
     @classmethod
     def choose(cls, most: int | None, each: int | None) -> Bounds:
-        """Return the bounds. The defaults are half of the file descriptors in total, and half of that per address.
+        """Return bounds. By default, half of the file descriptors in total, and half of that per client address.
 
         Args:
             most: The maximum number of connections; None for the default.
-            each: The maximum number per address; None for the default, 0 for no limit.
+            each: The maximum number per client address; None for the default, 0 for no limit.
         """
         # The server and its handlers also open files and connections.
         total = min(MOST, max(1, _descriptors() // 2)) if most is None else most
@@ -80,7 +80,6 @@ class Bounds:
 
 
 def _descriptors() -> int:
-    """Return the process's limit on open file descriptors."""
     if sys.platform == "win32":
         return 2 * MOST
     import resource
@@ -90,7 +89,7 @@ def _descriptors() -> int:
 
 
 class _WaitingConnections:
-    """Connections that are waiting for a request: new connections first, then used ones."""
+    """Connections that are waiting for a request. Those that have not sent one are dropped first."""
 
     def __init__(self) -> None:
         self._new: dict[Connection, None] = {}
@@ -111,7 +110,7 @@ class _WaitingConnections:
 
 
 class Connections:
-    """One server's connections.
+    """A server's open connections.
 
     Attributes:
         is_closing: True if the server is stopping, so that connections close after the next response.
@@ -121,8 +120,8 @@ class Connections:
         """Create an empty table of connections.
 
         Args:
-            bounds: The limits.
-            endpoint: The fast path's endpoint, if any.
+            bounds: The limits on open connections.
+            endpoint: The endpoint of the fast path; None to pass all requests to uvicorn.
         """
         self.bounds = bounds
         self.endpoint = endpoint
@@ -138,7 +137,9 @@ class Connections:
         self._dropped = LogThrottle(log(), "connections closed: %d, because no complete request arrived in time")
 
     def has_any_since(self, moment: float) -> bool:
-        """Return whether a waiting connection was opened or received a response since a time on the loop's clock."""
+        """Return whether a waiting connection was opened, or last responded, at or after a time on the event loop's
+        clock.
+        """
         return self._waiting.has_any_since(moment)
 
     def make_protocol(self, **options: Any) -> Connection:
@@ -146,7 +147,9 @@ class Connections:
         return self._kind(self, **options)
 
     def admit(self, connection: Connection, address: str) -> bool:
-        """Count a new connection and return whether it is accepted, closing a waiting connection if necessary."""
+        """Count a new connection and return whether it is accepted. If necessary, close a connection that is waiting
+        for a request.
+        """
         bounds = self.bounds
         is_over_limit = bounds.each is not None and self._count_by_address[address] >= bounds.each
         if is_over_limit and not self._make_room(self._waiting_by_address[address]):
@@ -176,7 +179,7 @@ class Connections:
             self._waiting_by_address[self._open[connection]].add(connection)
 
     def mark_active(self, connection: Connection) -> None:
-        """Mark a connection as active."""
+        """Mark a connection as handling a request."""
         if connection in self._open:
             self._waiting.remove(connection)
             self._waiting_by_address[self._open[connection]].remove(connection)
@@ -188,7 +191,6 @@ class Connections:
         connection.transport.abort()
 
     def _make_room(self, line: _WaitingConnections) -> bool:
-        """Close the oldest waiting connection, if any; return whether one was closed."""
         oldest = line.find_first()
         if oldest is not None:
             self.drop(oldest)
@@ -196,7 +198,7 @@ class Connections:
 
 
 class BufferedTransport:
-    """A transport that joins the writes in one event loop iteration, such as a response's head and body."""
+    """A transport that sends the writes of one event loop iteration, such as a response's head and body, together."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -205,16 +207,16 @@ class BufferedTransport:
         self._is_held = False
 
     def hold(self) -> None:
-        """Delay the next write to send it with the one after it."""
+        """Delay the next write, and send it together with the following write."""
         self._is_held = True
 
     def write_now(self, data: bytes) -> None:
-        """Send delayed data and this data immediately."""
+        """Send the delayed data and then `data`, immediately."""
         self._waiting.append(data)
         self._flush()
 
     def write(self, data: bytes) -> None:
-        """Send data at the end of the event loop iteration."""
+        """Send data in the event loop's next iteration, or with the next write after `hold`."""
         self._waiting.append(data)
         if not self._is_held:
             if len(self._waiting) == 1:
@@ -240,11 +242,11 @@ class BufferedTransport:
 
 
 class Connection(asyncio.Protocol):
-    """One connection: adds limits, timeouts and the fast path to uvicorn's protocol.
+    """A connection. Adds limits, timeouts and the fast path to uvicorn's protocol.
 
     Attributes:
         is_used: True after the first complete request.
-        waits_since: The loop's time at the start or the last response.
+        waits_since: The time on the event loop's clock when the connection opened or last responded.
     """
 
     transport: asyncio.Transport
@@ -259,7 +261,7 @@ class Connection(asyncio.Protocol):
     server_state: ServerState
 
     def __init__(self, connections: Connections, **options: Any) -> None:
-        """Create a connection with uvicorn's options."""
+        """Create a connection; uvicorn passes the options."""
         super().__init__(**options)
         self.is_used = False
         self.waits_since = 0.0
@@ -267,7 +269,7 @@ class Connection(asyncio.Protocol):
         self._deadline: float | None = None
         self.address = ""
         self._unsent = 0
-        """The unread bytes in the last response at the last deadline check."""
+        """Bytes that the client had not read when the deadline was last set."""
         self._timer: asyncio.TimerHandle | None = None
         self._seen: object = None
         self._direct = None if connections.endpoint is None else DirectReader(connections.endpoint, self)
@@ -275,7 +277,7 @@ class Connection(asyncio.Protocol):
         self._context = copy_context()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept the connection or respond with 503."""
+        """Accept the connection, or respond with 503 at the connection limit."""
         peer: object = transport.get_extra_info("peername")
         self.address = str(peer[0]) if is_list(peer) else ""
         if not self._connections.admit(self, self.address):
@@ -289,7 +291,7 @@ class Connection(asyncio.Protocol):
         self._wait(0.0)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop counting the connection."""
+        """Remove the connection and cancel its timer."""
         if self._direct is not None:
             self._direct.release()  # uvicorn logs incomplete requests
         self._connections.remove(self)
@@ -299,8 +301,8 @@ class Connection(asyncio.Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Process bytes from the client."""
-        if self._direct is None or self.access_log:  # uvicorn writes the response
+        """Pass bytes from the client to the fast path, or to uvicorn without a fast path or with an access log."""
+        if self._direct is None or self.access_log:  # only uvicorn writes an access log
             self.feed(data)
         else:
             if self._direct.is_answering:
@@ -308,7 +310,7 @@ class Connection(asyncio.Protocol):
             self._direct.read(data)
 
     def feed(self, data: bytes, more: Mapping[str, Any] | None = None) -> None:
-        """Pass bytes to uvicorn, and extend the request's scope."""
+        """Pass bytes to uvicorn, and add `more` to the ASGI scope."""
         super().data_received(data)
         if self.scope is not None:
             self.scope |= {WIRE: self, **(more or {})}
@@ -338,7 +340,7 @@ class Connection(asyncio.Protocol):
             self.tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     async def respond(self, response: Response, *, is_last: bool = False) -> None:
-        """Send a response; `is_last` closes the connection."""
+        """Send a response, then close the connection if `is_last` is true or the server is stopping."""
         if self.flow.write_paused:
             await self.flow.drain()
         if self._is_lost or self.transport.is_closing():
@@ -358,26 +360,26 @@ class Connection(asyncio.Protocol):
             self._close_idle_at(self.waits_since + self.timeout_keep_alive)
 
     def connect_post(self, data: bytes, post: Post) -> None:
-        """Pass a request whose response becomes a stream to uvicorn."""
+        """Pass the bytes of a request to uvicorn, because its response becomes a stream."""
         if self._is_lost:
             post.abandon()
         else:
-            self._context.copy().run(self.feed, data, {POST: post})  # a context without a current call
+            self._context.copy().run(self.feed, data, {POST: post})  # a context that inherits no current call
 
     def shutdown(self) -> None:
-        """Close the connection after any pending response."""
+        """Close the connection after the pending response, if any."""
         if self._direct is not None:
             self._direct.release()
         if self._direct is None or not self._direct.is_answering:
             super().shutdown()  # type: ignore[misc]  # uvicorn's protocols have it
 
     def has_whole_body(self, scope: Mapping[str, Any]) -> bool:
-        """Return whether the whole request body has arrived."""
+        """Return whether the request body has arrived completely."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
         return cycle is not None and cycle.scope is scope and not cycle.more_body
 
     def hold_head(self) -> None:
-        """Delay the response head until the body, which follows immediately."""
+        """Delay the response head, so that it is sent together with the body."""
         self._buffered.hold()
 
     def on_response_complete(self) -> None:
@@ -388,7 +390,7 @@ class Connection(asyncio.Protocol):
         self._check_request()  # the next request may have arrived already
 
     def _check_request(self) -> None:
-        """Check whether a request's head and body have arrived."""
+        """Mark the connection as active once a request has arrived completely; until then, it can be dropped."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)  # missing before the first request
         if cycle is None or cycle.response_complete:
             return
@@ -403,7 +405,7 @@ class Connection(asyncio.Protocol):
             self._connections.mark_active(self)
 
     def _wait(self, more: float) -> None:
-        """Set the deadline for the next head; a partial head does not extend it."""
+        """Set the deadline for the next request head. A partial head does not extend the deadline."""
         self._connections.mark_waiting(self)
         self._unsent = self.transport.get_write_buffer_size()
         self.waits_since = self.loop.time()
@@ -417,13 +419,15 @@ class Connection(asyncio.Protocol):
         self._timer = self.loop.call_at(at, self._check_deadline)
 
     def _check_deadline(self) -> None:
-        """Close the connection after the deadline. The timer is rescheduled when it fires, not at each request."""
+        """Close the connection if its deadline has passed, else reschedule the timer. Requests only change the
+        deadline, which is cheaper.
+        """
         self._timer = None
         if self._deadline is None:
             return
         if self._deadline > self.loop.time():
             self._set_timer(self._deadline)
-        elif self.transport.get_write_buffer_size() < self._unsent:  # the client is still reading
+        elif self.transport.get_write_buffer_size() < self._unsent:  # the client is still reading the response
             self._wait(float(self.timeout_keep_alive))
         else:
             self._connections.drop(self)
@@ -458,7 +462,7 @@ def _connection_kind() -> type[Connection]:
 
 
 def log_accept_errors(loop: asyncio.AbstractEventLoop) -> None:
-    """Log repeated accept errors as one line; asyncio retries later."""
+    """Log errors from `accept`, combining repeated ones in one line; asyncio retries later."""
     failed = LogThrottle(log(), "connections not accepted: %d, because the system ran out of resources: %s")
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

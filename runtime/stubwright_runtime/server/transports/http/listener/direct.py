@@ -1,6 +1,6 @@
 """Fast path: handles common requests without uvicorn's protocol.
 
-All other bytes and requests that switch to a stream are passed to uvicorn unchanged.
+All other bytes, and requests that switch to a stream, go to uvicorn unchanged.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 _AUTHORIZATION: Final = re.compile(rb"\r\nauthorization:[ \t]*([!-~](?:[ -~]*[!-~])?)[ \t]*(?=\r\n|\Z)", re.IGNORECASE)
 _TOOLSET: Final = HEADER.encode()
 _FORWARDED: Final = b"x-forwarded-"
-"""The prefix of headers in which a proxy identifies the client; uvicorn has the list of trusted proxies."""
+"""The prefix of the headers in which a proxy identifies the client. Only uvicorn has the list of trusted proxies."""
 
 _HEADS: Final = 1024
-"""The maximum number of cached heads; clients repeat their headers."""
+"""The maximum number of cached heads. Clients send equal heads with each request."""
 
 _LARGEST_BODY: Final = 1024 * 1024
 """The maximum body size in bytes."""
 
 _LATE: Final = 0.005
-"""Seconds to wait for the body, for clients that send it after the head."""
+"""Seconds to wait for the body if the client sends it after the head."""
 
 
 CLOSE: Final = (b"connection", b"close")
-"""The header for a connection's last response."""
+"""The header of the last response on a connection."""
 
 _FAILED: Final = Response(
     500,
@@ -51,10 +51,10 @@ _FAILED: Final = Response(
 
 
 class ParsedHead(NamedTuple):
-    """A parsed head.
+    """The parsed head of a request on the fast path.
 
     Attributes:
-        head: The relevant headers.
+        head: The headers that the server reads.
         length: The body size in bytes.
         is_forwarded: True if a proxy identifies the client.
     """
@@ -65,7 +65,7 @@ class ParsedHead(NamedTuple):
 
 
 class Endpoint:
-    """The endpoint of a server to which the embedder has not added middleware.
+    """The fast path's endpoint; absent if the embedder has added middleware, which the fast path would bypass.
 
     Attributes:
         direct: The HTTP endpoint.
@@ -84,7 +84,7 @@ class Endpoint:
         self.parse_cached = lru_cache(_HEADS)(self._parse)
 
     def read(self, head: bytes) -> tuple[ParsedHead | None, bytes]:
-        """Return the parsed head and its credentials; heads are cached without credentials.
+        """Return the parsed head and the bearer token. The cache contains heads without their tokens.
 
         The head is `None` if uvicorn or the application must handle the request.
         """
@@ -101,14 +101,14 @@ class Endpoint:
         is_whole = post is not None and _TOOLSET not in lower  # the application handles it
         if (
             self.authentication is not None and b"\r\nauthorization:" in lower
-        ):  # a second header, which the application refuses
+        ):  # a second Authorization header, which the application rejects
             return None
         parsed = self.direct.parse_head(post.headers) if post is not None and is_whole else None
         return None if post is None or parsed is None else ParsedHead(parsed, post.length, _FORWARDED in lower)
 
 
 class DirectConnection(Protocol):
-    """The interface for connections with a fast path."""
+    """The part of a connection that the fast path uses."""
 
     address: str
     """The client's IP address."""
@@ -131,21 +131,21 @@ class DirectConnection(Protocol):
         """Start a task that handles a request."""
 
     async def respond(self, response: Response, *, is_last: bool = False) -> None:
-        """Send a response; `is_last` closes the connection."""
+        """Send a response, then close the connection if `is_last` is true."""
 
     def connect_post(self, data: bytes, post: Post) -> None:
-        """Pass uvicorn a request that switches to a stream."""
+        """Pass the bytes of a request to uvicorn, because its response becomes a stream."""
 
 
 class DirectReader:
-    """Reads one connection's bytes before uvicorn.
+    """Reads a connection's bytes before uvicorn does.
 
     Attributes:
         is_answering: True while the fast path handles a request.
     """
 
     def __init__(self, endpoint: Endpoint, connection: DirectConnection) -> None:
-        """Create a connection's reader."""
+        """Create a reader for one connection."""
         self.is_answering = False
         self._endpoint = endpoint
         self._connection = connection
@@ -153,12 +153,11 @@ class DirectReader:
         self._timer: asyncio.TimerHandle | None = None
         self._later: list[bytes] = []
         self._is_delegated = False
-        """True after bytes were passed to uvicorn; from then on, only uvicorn can find the start of the next
-        request.
+        """True once uvicorn has received bytes; from then on, only uvicorn can find the start of the next request.
         """
 
     def read(self, data: bytes) -> None:
-        """Handle a request or pass the bytes to uvicorn."""
+        """Handle a request, or pass its bytes to uvicorn."""
         if self.is_answering:
             self._later.append(data)
             return
@@ -185,7 +184,7 @@ class DirectReader:
             self._answer(parse_cached.head, peer, credentials, data, data[end + len(END) :])
 
     def release(self) -> None:
-        """Pass the buffered bytes to uvicorn."""
+        """Pass the bytes of an incomplete request to uvicorn."""
         if self._buffer:
             self._is_delegated = True
             self._delegate(self._buffer)
@@ -259,7 +258,7 @@ async def _authenticate(
     body: bytes,
     answer: Callable[..., Awaitable[Response | None]],
 ) -> Response | None:
-    """Handle a request with its caller in the current task's context or refuse it."""
+    """Handle a request as its caller, or return the error response if the token is invalid or lacks a scope."""
     caller = await authentication.authenticate([credentials], revision)
     if isinstance(caller, Response):
         return caller

@@ -22,11 +22,11 @@ _TRAILER: Final = re.compile(rb"(?![ \t])[^\r\n]*\r\n")
 
 
 class UnclearFramingError(ValueError):
-    """The end of a request is ambiguous."""
+    """The end of a request, and thus the start of the next one, is ambiguous."""
 
 
 def check_framing(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Check that at most one header frames the body, with a valid value (RFC 9112, 6.1 and 6.3).
+    """Check that at most one header frames the body and that its value is valid (RFC 9112, 6.1 and 6.3).
 
     Args:
         headers: All headers, including repeated ones, with lower-case names.

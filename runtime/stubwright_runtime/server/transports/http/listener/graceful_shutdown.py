@@ -1,4 +1,4 @@
-"""Graceful shutdown of HTTP servers: listening streams close, and pending requests get time to complete."""
+"""Graceful shutdown of HTTP servers: closes listening streams and lets pending requests complete in a grace period."""
 
 from __future__ import annotations
 
@@ -34,13 +34,15 @@ if TYPE_CHECKING:
     from .direct import Endpoint
 
 _LATE: Final = 0.25
-"""The minimum time after a stop signal in which existing connections can send another request, in seconds."""
+"""The minimum time in seconds after a stop signal in which open connections can send another request."""
 
 _LATEST: Final = 1.25
-"""The maximum time, in seconds. It applies while a connection was opened or received a response this recently."""
+"""The maximum time in seconds after a stop signal in which open connections can send another request. A connection
+counts while it was opened, or last responded, less than this time ago.
+"""
 
 _LOOK: Final = 0.02
-"""Seconds between checks of these connections."""
+"""Seconds between two checks for connections that can still send a request."""
 
 _BACKLOG: Final = 2048
 """The length of the kernel's accept queue."""
@@ -53,8 +55,8 @@ class _Lifespan(LifespanOn):
     """An application's lifespan; a stop signal during startup aborts the startup.
 
     Attributes:
-        is_aborted: True if the startup was aborted.
-        is_ending: True while the application shuts down.
+        is_aborted: True if a stop signal aborted the startup.
+        is_ending: True while the application is shutting down.
     """
 
     def __init__(self, config: uvicorn.Config, asked: asyncio.Event, is_explained: Callable[[], bool]) -> None:
@@ -65,7 +67,7 @@ class _Lifespan(LifespanOn):
         self._is_explained = is_explained
 
     async def startup(self) -> None:
-        """Wait until the application has started or a stop signal arrives."""
+        """Start the application; abort if a stop signal arrives first."""
         starting, asked = asyncio.create_task(super().startup()), asyncio.create_task(self._asked.wait())
         await asyncio.wait([starting, asked], return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
@@ -77,13 +79,12 @@ class _Lifespan(LifespanOn):
             self.is_aborted = self.should_exit = True
 
     async def shutdown(self) -> None:
-        """Shut the application down."""
         self.is_ending = True
         await super().shutdown()
         self.is_ending = False
 
     async def send(self, message: LifespanSendMessage) -> None:
-        """Process a lifespan message; omit the traceback of a failure that is reported elsewhere."""
+        """Process a message from the application; remove the traceback of a failure that is reported elsewhere."""
         if self.is_aborted or self._is_explained():
             if message["type"] == "lifespan.startup.failed":
                 message = {"type": "lifespan.startup.failed", "message": ""}
@@ -112,7 +113,7 @@ class _ClosingApp:
 
 
 class GracefulServer(uvicorn.Server):
-    """A server that completes pending requests before it stops."""
+    """A uvicorn server that completes pending requests before it stops."""
 
     def __init__(
         self,
@@ -127,11 +128,12 @@ class GracefulServer(uvicorn.Server):
 
         Args:
             app: The application.
-            seconds: The grace period for pending requests.
-            stop: Called on a stop signal; closes listening streams.
-            abort_requests: Called after the grace period; ends the remaining requests with errors.
-            bounds: The limits on connections.
-            is_explained: Returns whether an application failure is reported elsewhere.
+            seconds: The grace period for pending requests, in seconds.
+            stop: Closes listening streams; called after a stop signal.
+            abort_requests: Ends the remaining requests with errors; called after the grace period.
+            bounds: The limits on open connections; by default `Bounds.choose(None, None)`.
+            is_explained: Returns whether the application's failure is reported elsewhere, so that its traceback is
+                omitted.
         """
         self._seconds = seconds
         self._stop = stop
@@ -162,7 +164,7 @@ class GracefulServer(uvicorn.Server):
         return isinstance(self.lifespan, _Lifespan) and self.lifespan.is_aborted
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start serving, with a longer accept queue than uvicorn's."""
+        """Start serving. The accept queue is longer than uvicorn's."""
         self._loop = asyncio.get_running_loop()
         self.lifespan = _Lifespan(self.config, self._asked, self._is_explained)
         await super().startup(sockets)
@@ -196,7 +198,7 @@ class GracefulServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Also handle SIGHUP, which would otherwise kill the process immediately."""
+        """Handle SIGHUP like SIGTERM during the block; by default, it kills the process immediately."""
         is_heard = threading.current_thread() is threading.main_thread()
         added = {*stop_signals()} - {signal.SIGINT, signal.SIGTERM} if is_heard else ()
         before = {number: signal.signal(number, self.handle_exit) for number in added}
@@ -210,8 +212,8 @@ class GracefulServer(uvicorn.Server):
     async def _close(self, listeners: list[socket.socket]) -> None:
         """Accept the queued connections, close the listeners, and wait for requests on open connections.
 
-        A connected client must receive a response; otherwise, the effect of its request would be unknown. Responses ask
-        clients to send the next request on another connection; new connections are refused.
+        A client that has connected must receive a response, because otherwise the effect of its request would be
+        unknown. Responses contain `Connection: close`.
         """
         self._connections.is_closing = True
         waiting: list[socket.socket] = []

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 
 class _Parser(h11.Connection):
-    """An h11 parser with strict framing that resolves absolute targets to paths.
+    """An h11 parser that rejects ambiguous framing and resolves absolute targets to paths.
 
-    h11 accepts bare LF and folded lines, merges equal Content-Length headers, and prefers chunks to a length.
+    By itself, h11 accepts bare LF and folded lines, merges equal Content-Length headers, and ignores Content-Length if
+    there is a Transfer-Encoding.
     """
 
     def __init__(self) -> None:
-        """Create a connection's parser."""
+        """Create the parser of one connection."""
         super().__init__(h11.SERVER)
         self._body: ChunkedBody | None = None
         self._error: UnclearFramingError | None = None
@@ -72,7 +73,7 @@ class H11Connection(Connection, H11Protocol):  # type: ignore[misc]
     """A connection parsed by h11."""
 
     def __init__(self, connections: Connections, **options: Any) -> None:
-        """Create a connection with uvicorn's options."""
+        """Create a connection; uvicorn passes the options."""
         super().__init__(connections, **options)
         self.conn: h11.Connection = _Parser()
 

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from .connections import Connections
 
 _HEAD: Final = 16 * 1024
-"""The maximum head size in bytes, the same as in h11; httptools has no limit."""
+"""The maximum head size in bytes, as in h11; httptools itself has no limit."""
 
 _PIECE: Final = 4 * 1024
-"""Bytes to parse at a time; small, so that few pipelined requests are in memory."""
+"""The number of bytes to parse at a time; small, to limit the pipelined requests in memory."""
 
 
 class _Parser:
     """A parser that ignores `Upgrade` headers, and parses the request body as HTTP (RFC 9110, 7.8).
 
-    httptools has no option for this; it treats the bytes after an `Upgrade` head as another protocol.
+    httptools cannot be configured to do so: it treats the bytes after a head with `Upgrade` as another protocol.
     """
 
     def __init__(self, connection: HttptoolsConnection) -> None:
@@ -36,7 +36,7 @@ class _Parser:
         self._unparsed = b""
 
     def feed_data(self, data: bytes) -> None:
-        """Parse incoming bytes, unless a pipelined request is waiting.
+        """Parse incoming bytes, or store them while a pipelined request is waiting.
 
         Raises:
             httptools.HttpParserError: The bytes are not valid HTTP.
@@ -51,7 +51,7 @@ class _Parser:
 
     @property
     def is_behind(self) -> bool:
-        """True if bytes are waiting for the response to a pipelined request."""
+        """True if unparsed bytes wait until a pipelined request has been answered."""
         return bool(self._unparsed)
 
     def _feed_piece(self, rest: memoryview) -> None:
@@ -81,19 +81,19 @@ class _Parser:
         return bool(self._parser.should_keep_alive())
 
     def should_upgrade(self) -> bool:
-        """Return whether the parser treats the bytes after the head as another protocol."""
+        """Return whether httptools treats the bytes after the head as another protocol."""
         return bool(self._parser.should_upgrade())
 
     def _make_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self._connection)
-        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # the attribute that uvicorn sets
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)  # uvicorn sets this attribute
         return parser
 
 
 class _UnchunkedApp:
-    """An ASGI wrapper for HTTP/1.0 requests, whose clients do not support chunked encoding (RFC 9112, 7.1).
+    """An ASGI wrapper for HTTP/1.0 requests, because HTTP/1.0 clients do not support chunked encoding (RFC 9112, 7.1).
 
-    Closing the connection marks the end of a response without a length.
+    A response without a Content-Length ends when the connection closes.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -119,22 +119,22 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
     """A connection parsed by httptools."""
 
     def __init__(self, connections: Connections, **options: Any) -> None:
-        """Create a connection with uvicorn's options."""
+        """Create a connection; uvicorn passes the options."""
         super().__init__(connections, **options)
         self.parser: Any = _Parser(self)
         self._is_in_head = False
         self._is_in_body = False
         self._unfinished = 0
         self._head = b""
-        """A head to parse again, without its `Upgrade` header."""
+        """The last head without its `Upgrade` header, which must be parsed again; empty if none."""
 
     def take_head(self) -> bytes:
-        """Remove and return the head to parse instead of the last one; empty if none."""
+        """Return the head that must be parsed again, once; empty if none."""
         head, self._head = self._head, b""
         return head
 
     def data_received(self, data: bytes) -> None:
-        """Parse incoming bytes; refuse an oversized head."""
+        """Parse incoming bytes; respond with 400 if the head is too large."""
         if self._is_in_head:
             self._unfinished += len(data)
         super().data_received(data)
@@ -142,16 +142,17 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
             self.send_400_response("Invalid HTTP request received.")
 
     def on_message_begin(self) -> None:
-        """Process the start of a head."""
+        """Start to count the bytes of a head."""
         self._is_in_head, self._unfinished = True, 0
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Process a header, stripping the whitespace around its value (RFC 9110, 5.5)."""
+        """Add a header, stripping whitespace around the value (RFC 9110, 5.5)."""
         super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
-        """Process the end of a head; httptools turns an exception into a parser error, which results in a 400 response.
+        """Validate a complete head and start the request. httptools converts an exception to a parser error, which
+        results in a 400 response.
 
         Raises:
             UnclearFramingError: The framing is ambiguous (RFC 9112, 6.3).
@@ -176,26 +177,26 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         unframed.cycle = self.cycle
 
     def on_response_complete(self) -> None:
-        """Start the next request and parse the bytes after it."""
+        """Start the next pipelined request, if any, and parse the waiting bytes."""
         super().on_response_complete()
         if self.parser.is_behind and not self.pipeline and not self.transport.is_closing():
             self.feed(b"")
 
     def on_message_complete(self) -> None:
-        """Process the end of a request unless its head is parsed again."""
+        """Complete a request, unless its head must be parsed again."""
         self._is_in_body = False
         if not self._head:
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a request and close the connection, without a response that the client would match to another
+        """Reject a request and close the connection. Omit the 400 response if the client would match it to another
         request.
         """
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or (cycle.response_complete and not self._is_in_body):
             super().send_400_response(msg)
         elif not self._is_in_body:
-            cycle.keep_alive = False  # after the responses to earlier requests
+            cycle.keep_alive = False  # close after the responses to earlier requests
         elif cycle.response_started or self.pipeline:
             self.transport.close()
         else:

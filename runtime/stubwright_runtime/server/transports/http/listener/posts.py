@@ -1,6 +1,6 @@
 """Fast path for the heads of common POST requests.
 
-Any head that could be interpreted in two ways (RFC 9112, 11.2) is left to the HTTP parser.
+The HTTP parser handles any head that could be interpreted in two ways (RFC 9112, 11.2).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _LINE: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([!-~](?:[ -~]
 """A header with an ASCII value (RFC 9110, 5.5 and 5.6.2)."""
 
 _DECISIVE: Final = frozenset({b"connection", b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
-"""Headers that change the framing or the connection."""
+"""The headers that change a message's framing or control the connection."""
 
 
 class Post(NamedTuple):
-    """The head of a POST.
+    """The head of a POST request.
 
     Attributes:
-        headers: The headers with lower-case names.
+        headers: All headers, with lower-case names.
         length: The body size in bytes.
     """
 
@@ -33,11 +33,11 @@ class Post(NamedTuple):
 
 
 def read_post(head: bytes, path: bytes) -> Post | None:
-    """Parse the head of a POST to a path; return `None` for anything else.
+    """Parse the head of a POST request to a path; return `None` if the HTTP parser must handle the request.
 
     Args:
         head: The bytes before the empty line.
-        path: The path of the endpoint.
+        path: The only accepted path.
     """
     request, *lines = head.split(b"\r\n")
     if request != b"POST %b HTTP/1.1" % path:

@@ -13,11 +13,11 @@ _ABSOLUTE: Final = re.compile(rb"https?://([^/?#@]+)((?:[/?][^#]*)?)", re.IGNORE
 
 _HOST: Final = b"host"
 _SERVER: Final = b"*"
-"""The target of a request to the server itself."""
+"""The target of a request for the whole server (`OPTIONS *`)."""
 
 
 class UnclearHostError(ValueError):
-    """A request's host is ambiguous."""
+    """The host that a request addresses is ambiguous."""
 
 
 def resolve_target(
@@ -30,7 +30,7 @@ def resolve_target(
     Args:
         target: The target in the request line.
         version: The HTTP version, such as `1.1`.
-        headers: The headers with lower-case names.
+        headers: All headers, with lower-case names.
 
     Raises:
         UnclearHostError: The request has several Host headers, or none in HTTP/1.1 (RFC 9112, 3.2), or the target is

@@ -1,4 +1,4 @@
-"""Accounts for retained bytes per caller, within a budget."""
+"""Counts the bytes that are retained for each caller, up to a limit per caller and in total."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     from .....state.budget import Budget, Whose
 
 Account: TypeAlias = Mapping[str, Any] | str
-"""A caller: the principal of its token, or an IP address."""
+"""A caller: the token's claims that identify the principal, or the client's IP address."""
 
 
 class Accounts:
-    """Bytes of one kind, by caller."""
+    """The retained bytes for one purpose, by caller."""
 
     def __init__(self, budget: Budget) -> None:
-        """Create empty accounts with limits per caller and in total."""
+        """Create empty accounts with a limit per caller and a limit in total, in bytes."""
         self._budget = budget
         self._bytes: Counter[str] = Counter()
 
     def find_limit(self, account: Account, size: int) -> Whose | None:
-        """Return the limit that more bytes from a caller would exceed; `None` if there is room."""
+        """Return the limit that additional bytes would exceed, the caller's or the total; `None` if both allow them."""
         return self._budget.refuses(size, self._bytes[make_key(account)], self._bytes.total())
 
     def has_room(self, account: Account, size: int) -> bool:
-        """Return whether there is room for more bytes from a caller."""
+        """Return whether a caller's additional bytes are within both limits."""
         return self.find_limit(account, size) is None
 
     def add(self, account: Account, size: int) -> None:
@@ -44,7 +44,9 @@ class Accounts:
 
 
 def make_key(account: Account) -> str:
-    """Return a caller's key: without a token, the IPv4 address or the /64 network of an IPv6 address."""
+    """Return a caller's key: the token's claims or, for a caller without a token, the IPv4 address or the IPv6
+    address's /64 network.
+    """
     if not isinstance(account, str):
         return json.dumps(account, sort_keys=True, default=str)
     if ":" not in account:

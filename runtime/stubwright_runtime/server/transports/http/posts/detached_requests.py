@@ -1,6 +1,6 @@
 """Requests that continue after their clients disconnect (MCP 2025-11-25 and earlier), and their memory limit.
 
-All other requests are limited by the number of connections.
+The connection limit applies to all other requests.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ _EACH: Final = 16 * 1024
 """The approximate memory overhead of a request's tasks and stream, in bytes."""
 
 _COPIES: Final = 3
-"""The number of copies of the arguments in memory: bytes, parsed values and a model."""
+"""The number of copies of the arguments in memory: the bytes, the parsed values and the model."""
 
 
 class DetachedRequests:
-    """One server's detached requests."""
+    """The requests to one server that continue although their clients have disconnected."""
 
     def __init__(self, budget: Budget) -> None:
-        """Create an empty set with memory limits per caller and in total."""
+        """Create an empty set with a memory limit per caller and a limit in total, in bytes."""
         self._accounts = Accounts(budget)
         self._posts: dict[Post, tuple[Account, int]] = {}
 
     def admit(self, post: Post, owner: Account, body: int) -> bool:
-        """Return whether a request may continue without its client; if so, count it until it finishes.
+        """Return whether a request may continue within the memory limits. If so, count its memory until `end`.
 
         Args:
-            post: The request.
-            owner: The caller.
+            post: The request that lost its client.
+            owner: The caller that is charged for the memory.
             body: The message size in bytes.
         """
         if post not in self._posts:

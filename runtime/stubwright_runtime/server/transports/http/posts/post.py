@@ -1,6 +1,7 @@
 """A pending HTTP request.
 
-It gets a plain response, but switches to a stream if its handler sends another message or takes long.
+Its response is a single JSON object, unless the handler sends another message or takes longer than 0.1 s; then it
+switches to a stream.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ reconnect forever. The official SDK sends the same response. Over stdio, the req
 
 @dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class Post(ClientRequest):
-    """One request.
+    """A pending request.
 
     Attributes:
         is_streamed: True if the response is an event stream.
         stream: The event stream.
-        session: The session; `None` if sessions are not used.
-        answering: The handler for the request.
+        session: The client's session; `None` if sessions are not used.
+        answering: The `PostHandler` that received the request.
         connect: Connects the stream to the client.
         account: The caller whose memory limit applies after the client has disconnected.
         length: The message size in bytes.
@@ -53,31 +54,35 @@ class Post(ClientRequest):
 
     @property
     def key(self) -> str | int:
-        """The JSON-RPC ID."""
+        """The request's JSON-RPC ID, as the key in `Session.posts`."""
         if self.id is None:
-            raise RuntimeError("a notification gets no response")
+            raise RuntimeError("the message is a notification, which has no response")
         return self.id
 
     def switch_to_stream(self) -> None:
-        """Switch to an event stream unless the request has switched or finished."""
+        """Switch the response to an event stream, unless it is already one or the request has finished."""
         if not self.is_streamed and not self.has_ended:
             self.is_streamed = True
             self.stream = AnswerStream() if self.session is None else self.session.open_stream()
             self.connect(self)
 
     def release(self) -> None:
-        """Close the connection so that the client reconnects; keep it if the memory limit is reached."""
+        """Close the stream's connection, so that the client reconnects, unless the memory limit is reached."""
         if self.has_ended or self.answering.may_outlive_client(self):
             self._close_connection()
 
     def expire(self) -> None:
-        """Close the connection; cancel the request if the memory limit is reached."""
+        """Close the stream's connection because the token has expired. Cancel the request if the memory limit is
+        reached.
+        """
         if not self.has_ended and not self.answering.may_outlive_client(self):
             self.cancel()
         self._close_connection()
 
     def abandon(self) -> None:
-        """Process a disconnect; cancel the request if the client cannot reconnect or the memory limit is reached."""
+        """Process the client's disconnect. Cancel the request if the stream cannot be resumed or the memory limit is
+        reached.
+        """
         if self.stream is not None and self.stream.is_logged:
             self.stream.abandon()
             if not self.has_ended and not self.answering.may_outlive_client(self):
@@ -91,7 +96,9 @@ class Post(ClientRequest):
             self.stream.release()
 
     async def send_before_response(self, message: bytes) -> None:
-        """Send a message before the response, on the stream or, if it has closed, on the session's stream."""
+        """Send a message before the response, on the request's stream or, if it has ended, on the session's listening
+        stream.
+        """
         self.switch_to_stream()
         if self.stream is not None and not self.stream.has_ended:
             await self.stream.send(message)

@@ -1,4 +1,4 @@
-"""Announces new events to processes whose clients wait for another process's session."""
+"""Announces a session's new messages to other processes in which clients are waiting for them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from .shared_replay import SharedReplay
 
 MAX_WAIT: Final = 20.0
-"""The maximum time that a client waits for a response from another process before it must reconnect, in seconds."""
+"""The maximum time in seconds that a client waits for another process's response before it must reconnect."""
 
 POLL_INTERVAL: Final = 5.0
-"""Seconds between two lookups without a notification from another process."""
+"""Seconds between two lookups in the store while no announcement arrives."""
 
 _ASKED: Final = "events-asked"
 _KEPT: Final = "events-kept"
 
 
 class AwaitedSessions:
-    """The sessions whose clients are waiting in another process; only their messages are announced.
+    """The sessions for which clients are waiting in another process. Only these sessions' messages are announced.
 
-    A process that starts to wait asks all processes, and the session's process announces messages from then on. A lost
-    notification only delays a response, because the waiting process polls and asks again.
+    A process in which a client waits asks all processes. From then on, the session's process announces new messages. A
+    lost announcement only delays a response, because the waiting process polls the store and asks again.
     """
 
     def __init__(self, store: Store) -> None:
-        """Listen for requests and announcements in the store."""
+        """Listen to the store for other processes' requests and announcements."""
         self.store = store
         self._here: WeakValueDictionary[str, SharedReplay] = WeakValueDictionary()
         self._until: dict[str, float] = {}
@@ -45,7 +45,7 @@ class AwaitedSessions:
         self._here[session] = replay
 
     async def announce(self, session: str) -> None:
-        """Announce a session's new message if a process is waiting for it. Raises StateLost."""
+        """Announce that a session has a new message, if a process has asked for it. Raises StateLost."""
         if (until := self._until.get(session)) is None:
             return
         if until > asyncio.get_running_loop().time():
@@ -54,12 +54,12 @@ class AwaitedSessions:
             del self._until[session]
 
     async def ask(self, session: str) -> None:
-        """Ask a session's process to announce new messages. Raises StateLost."""
+        """Ask the process that owns a session to announce its new messages. Raises StateLost."""
         await self.store.publish(_ASKED, session.encode())
 
     @contextmanager
     def watch(self, session: str) -> Generator[asyncio.Event, None, None]:
-        """Yield an event that is set when a session may have a new message; the caller clears it."""
+        """Yield an event that is set when a session may have a new message. The caller clears the event."""
         woken = asyncio.Event()
         self._waiting[session].add(woken)
         try:

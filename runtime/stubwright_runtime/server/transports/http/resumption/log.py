@@ -1,4 +1,4 @@
-"""The interface for event logs, in memory or in the store."""
+"""The interface of event logs, which are in memory or in the store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LISTENING: Final = "_"
 """The name of the stream for messages outside any request."""
 
 Sending: TypeAlias = Callable[[bytes, str], Awaitable[None]]
-"""Sends a message with its event ID."""
+"""Sends a message with an event ID."""
 
 
 class Position(NamedTuple):
@@ -17,7 +17,7 @@ class Position(NamedTuple):
 
     Attributes:
         stream: The stream name.
-        number: The message number.
+        number: The message's number, which increases within the stream.
     """
 
     stream: str
@@ -31,9 +31,9 @@ class EventLog(Protocol):
         """Append a message to its stream and return its event ID.
 
         Args:
-            stream: The name of the stream.
-            message: The message; `None` marks the start of the stream, where clients can also resume.
-            is_answer: True for a stream's last message.
+            stream: The name of the stream that sends the message.
+            message: The encoded message; `None` marks the start of the stream, where clients can also resume.
+            is_answer: True for the response, which is a stream's last message.
 
         Returns:
             The event ID; empty if the message could not be stored.
@@ -43,9 +43,9 @@ class EventLog(Protocol):
     async def find(self, last: str) -> Position | None:
         """Return an event ID's position; `None` if this session has not sent it.
 
-        The position is valid even if the message was dropped, because its stream may continue.
+        The position remains valid after the message is dropped, because later messages may still follow.
         """
         ...
 
     async def replay(self, position: Position, send: Sending) -> None:
-        """Send the messages after a position on its stream."""
+        """Send the retained messages that follow a position on its stream."""

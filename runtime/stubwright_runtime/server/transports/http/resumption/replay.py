@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 _TOTAL: Final = 64 * 1024 * 1024
-"""The maximum total size of all sessions' messages in bytes; the newest is retained even if it is larger."""
+"""The maximum total size of all sessions' messages in bytes. The newest message is retained even if it is larger."""
 
 _SESSION: Final = 4 * 1024 * 1024
-"""The maximum total size of one session's messages in bytes; the newest is retained even if it is larger."""
+"""The maximum total size of one session's messages in bytes. The newest message is retained even if it is larger."""
 
 _EVENTS: Final = 512
 """The maximum number of retained messages per session."""
 
 _EACH: Final = 512
-"""The approximate memory overhead of a message in bytes."""
+"""The approximate memory overhead per message in bytes."""
 
 _PRINCIPAL: Final = 16 * 1024 * 1024
-"""The maximum total size of the messages in one principal's sessions, in bytes."""
+"""The maximum total size in bytes of the messages in one principal's sessions."""
 
 _ID: Final = re.compile(r"(0|[1-9][0-9]{0,8})/(.*)", re.DOTALL)
 
@@ -57,14 +57,14 @@ class _Session(NamedTuple):
 
 
 class Archive:
-    """All sessions' messages, oldest first."""
+    """The retained messages of all sessions, in order of age."""
 
     def __init__(self, size: int = _TOTAL, each: int = _PRINCIPAL) -> None:
         """Create an empty archive.
 
         Args:
-            size: The maximum total size in bytes.
-            each: The maximum size per principal in bytes.
+            size: The maximum size of all messages in bytes.
+            each: The maximum size of one principal's messages in bytes.
         """
         self._largest = size
         self._each = each
@@ -74,11 +74,11 @@ class Archive:
         self._sessions = count(1)
 
     def open_session(self, principal: str = "", events: int = _EVENTS, size: int = _SESSION) -> Replay:
-        """Return the log for a principal's new session; deleting the log deletes its messages."""
+        """Return the log for a principal's new session. When the log is garbage-collected, its messages are deleted."""
         session = _Session(next(self._sessions), principal)
         numbers: deque[int] = deque()
         store = Replay(self, session, numbers, events, size)
-        # The callback must not refer to the log, which would keep it alive.
+        # A reference from the callback to the log would prevent its collection.
         weakref.finalize(store, self._forget, session, numbers).atexit = False
         return store
 
@@ -92,7 +92,7 @@ class Archive:
         return self._sizes[session.number]
 
     def add(self, session: _Session, number: int, stream: str, text: bytes | None) -> None:
-        """Add a message, dropping the oldest ones if necessary."""
+        """Add a message. If a limit is exceeded, drop old messages."""
         event, key = _Event(stream, text), (session.number, number)
         self._events.setdefault(session.principal, OrderedDict())[key] = event
         self._sizes[session.number] += event.size
@@ -109,7 +109,7 @@ class Archive:
         self._drop(session.principal, (session.number, number))
 
     def get(self, session: _Session, number: int) -> _Event | None:
-        """Return a message if it is still retained."""
+        """Return a message, or `None` if it was dropped."""
         return self._events.get(session.principal, _NONE).get((session.number, number))
 
     def _drop(self, principal: str, key: _Key) -> None:
@@ -146,7 +146,7 @@ class Replay:
         *,
         is_answer: bool = False,  # noqa: ARG002 - a parameter of `EventLog`
     ) -> str:
-        """Append a message to its stream and return its event ID; `None` marks the start of the stream."""
+        """Append a message to its stream and return its event ID. The message `None` marks the start of the stream."""
         self._number += 1
         self._archive.add(self._session, self._number, stream, message)
         self._numbers.append(self._number)
@@ -155,14 +155,14 @@ class Replay:
         return f"{self._number}/{stream}"
 
     async def find(self, last: str) -> Position | None:
-        """Return an event ID's position; `None` if this session has not sent it."""
+        """Return an event ID's position, or `None` if this session has not sent the event."""
         parts = _ID.fullmatch(last)
         if parts is None or int(parts[1]) > self._number:
             return None
         return Position(parts[2], int(parts[1]))
 
     async def replay(self, position: Position, send: Sending) -> None:
-        """Send the messages after a position on its stream."""
+        """Send the retained messages that follow a position on its stream."""
         for number in [number for number in self._numbers if number > position.number]:
             event = self._archive.get(self._session, number)
             if event is not None and event.stream == position.stream and event.text is not None:

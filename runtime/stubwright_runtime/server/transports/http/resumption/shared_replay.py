@@ -1,8 +1,9 @@
 """Event logs of HTTP sessions in the store, for all processes (MCP 2025-11-25, basic/transports).
 
-A session exists in one process. If that process has exited or a client reconnects to another one, the session's
-messages and pending responses are still available. A message's key contains its principal, session, stream and number.
-A client that reconnects reads only the messages after its last one; another client's ID or an invented ID is not found.
+A session exists in one process, but its messages and responses remain available if that process exits or a client
+reconnects to another one. A message's key consists of its principal, session, stream and number. A client that
+reconnects receives only the messages after the last one it received. Other callers' event IDs and invented ones are not
+found.
 """
 
 from __future__ import annotations
@@ -32,37 +33,35 @@ if TYPE_CHECKING:
 _KIND: Final = "event"
 
 _SECONDS: Final = 600.0
-"""Seconds for which a message is stored."""
+"""Seconds after which a stored message expires."""
 
 _EVENTS: Final = 512
 """The maximum number of stored messages per session."""
 
 _BYTES: Final = 4 * 1024 * 1024
-"""The maximum total size of one session's messages in bytes; the newest is retained even if it is larger."""
+"""The maximum total size of one session's messages in bytes. The newest message is retained even if it is larger."""
 
 _LARGE: Final = 256 * 1024
 """The size above which a message counts as large, in bytes."""
 
 _ROOM: Final = 4
-"""The maximum number of large messages in memory at a time."""
+"""The maximum number of large messages that are read into memory at a time."""
 
 _CANCELLING: Final = 0.1
-"""Seconds after which a cancellation is repeated."""
+"""Seconds after which a task that is still running is cancelled again."""
 
 _SENDING: Final = 30.0
-"""Seconds after which a client that does not read a message is disconnected."""
+"""Seconds to send one message. After that, a client that does not read is disconnected."""
 
 _ID: Final = re.compile(r"([A-Za-z0-9_-]{24})\.([1-9][0-9]{0,8})/(.{1,256})")
 
 _ANSWER: Final = "answer"
 _Number: TypeAlias = "int | Literal['answer']"
-"""A message's number in its stream. The last message, the response, has a fixed key."""
+"""A message's number in its stream. The response, which is the last message, has a constant instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """One request's stream."""
-
     principal: str
     session: str
     name: str
@@ -71,12 +70,14 @@ class _Stream:
         return json.dumps([self.principal, self.session, number, self.name])
 
     def make_id(self, number: _Number) -> str:
-        """Return a message's event ID. The response's ID is never found, because no message follows it."""
+        """Return a message's event ID. The response's ID never matches `_ID`, because no message follows from which to
+        resume.
+        """
         return f"{self.session}.{number}/{self.name}"
 
 
 class SharedReplay:
-    """One session's event log."""
+    """A session's event log in the store."""
 
     def __init__(self, awaited: AwaitedSessions) -> None:
         """Create the log for a new session of the current caller."""
@@ -87,13 +88,13 @@ class SharedReplay:
         self._stored: dict[tuple[_Stream, _Number], int] = {}
         self._size = 0
         self._numbers: dict[_Stream, int] = {}
-        """The last message number in each open stream."""
+        """The number of the last message in each open stream."""
         self._last = 0
         self._storing = asyncio.Lock()
         awaited.add(self._session, self)
 
     async def append(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
-        """Store a message and return its event ID; the ID is empty if the store is unavailable or full."""
+        """Store a message and return its event ID, or an empty string if the store is unavailable or full."""
         place = _Stream(self._current_principal_key, self._session, stream)
         try:
             async with self._storing:
@@ -127,7 +128,7 @@ class SharedReplay:
         return place
 
     async def find(self, last: str) -> Position | None:
-        """Return an event ID's position; `None` if this session has not sent it."""
+        """Return an event ID's position, or `None` if this session has not sent the event."""
         parts = _ID.fullmatch(last)
         if (
             parts is None
@@ -138,7 +139,7 @@ class SharedReplay:
         return Position(parts[3], int(parts[2]))
 
     async def replay(self, position: Position, send: Sending) -> None:
-        """Send the messages after a position on its stream, while the store is available."""
+        """Send the stored messages that follow a position on its stream. Stop if the store becomes unavailable."""
         stream, number = _Stream(self._current_principal_key, self._session, position.stream), position.number
         with suppress(StateLost):
             while (place := await _next(self._store, stream, number)) is not None:
@@ -151,7 +152,6 @@ class SharedReplay:
                     return
 
     async def _drop(self, stream: _Stream, number: _Number) -> None:
-        """Delete a message. Raises StateLost."""
         await self._store.delete(_KIND, stream.make_key(number))
         self._size -= self._stored.pop((stream, number))
 
@@ -163,9 +163,9 @@ class _Place(NamedTuple):
 
 
 async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | None:
-    """Return an event's stream and number; `None` if it was not sent to the current caller. Raises StateLost.
+    """Return an event's stream and number, or `None` if the current caller did not receive the event. Raises StateLost.
 
-    The search takes at most three short lookups for any ID.
+    For any ID, the search makes at most three short lookups in the store.
     """
     parts = _ID.fullmatch(last_event_id)
     if parts is None:
@@ -177,7 +177,7 @@ async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | Non
 
 
 async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
-    """Return the location of the next message if it is stored, else of the response. Raises StateLost."""
+    """Return the location of the message after `number`, or else of the response. Raises StateLost."""
     for place in (number + 1, _ANSWER):
         key = stream.make_key(place)
         if (size := await store.measure(_KIND, key)) is not None:
@@ -186,22 +186,21 @@ async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
 
 
 async def _read(store: Store, key: str) -> bytes | None:
-    """Return a message if it is still stored. Raises StateLost."""
     record = await store.get(_KIND, key)
     return None if record is None else record.data
 
 
 class Resumption:
-    """Resumes streams from sessions in other processes."""
+    """Resumes streams that belong to sessions in other processes."""
 
     def __init__(self, awaited: AwaitedSessions) -> None:
-        """Create a resumption; `awaited` are the sessions that clients wait for."""
+        """Create a resumption. `awaited` reports new messages in other processes' sessions."""
         self._awaited = awaited
         self._store = awaited.store
         self._room = asyncio.Semaphore(_ROOM)
 
     async def answer(self, last: str, receive: Receive, send: Send) -> bool:
-        """Send the messages after an event until the response is sent or the client disconnects.
+        """Send the messages that follow an event, up to the response or until the client disconnects.
 
         Returns:
             True if the event was found; if false, nothing was sent.
@@ -210,7 +209,7 @@ class Resumption:
             place = await _locate(self._store, last)
         except StateLost:
             return False
-        if place is None or place[0].name == LISTENING:  # this process cannot see the session end
+        if place is None or place[0].name == LISTENING:  # this process cannot detect the end of the session
             return False
         await send({"type": "http.response.start", "status": 200, "headers": [*EVENT_HEADERS]})
         sending = asyncio.create_task(self._send_all(*place, send))
@@ -219,7 +218,7 @@ class Resumption:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
             leaving.cancel()
-            while not sending.done():  # redis-py may raise a connection error instead of a cancellation
+            while not sending.done():  # redis-py can replace a cancellation by a connection error
                 sending.cancel()
                 await asyncio.wait((sending,), timeout=_CANCELLING)
         if not sending.cancelled():
@@ -227,26 +226,26 @@ class Resumption:
         return True
 
     async def _send_all(self, stream: _Stream, number: int, send: Send) -> None:
-        """Send the messages and, if there is no response yet, the ID for the next resumption."""
+        """Send the messages. If the response is not stored yet, end with an event ID for resumption."""
         with suppress(TimeoutError):  # the client does not read
             last = await self._send_rest(stream, number, send)
             rest = b"" if last is None else encode_event(b"", stream.make_id(last), RETRY)
             await send({"type": "http.response.body", "body": rest})
 
     async def _send_rest(self, stream: _Stream, number: int, send: Send) -> int | None:
-        """Send messages as they arrive and return the last one's number; `None` if it was the response.
+        """Send messages as they arrive. Return the number of the last one, or `None` after the response.
 
         Raises:
-            TimeoutError: The client does not read a message.
+            TimeoutError: The client did not read a message within `_SENDING` seconds.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + MAX_WAIT
         with self._awaited.watch(stream.session) as woken:
             try:
-                # Before the first lookup, so that no message in between is missed.
+                # Ask before the first lookup, so that no message in between is missed.
                 await self._awaited.ask(stream.session)
                 while True:
-                    # Before the lookup, so that a message that arrives during the lookup ends the next wait.
+                    # Clear before the lookup, so that a message that arrives during the lookup ends the next wait.
                     woken.clear()
                     while (place := await _next(self._store, stream, number)) is not None:
                         async with self._room if place.size > _LARGE else nullcontext():
