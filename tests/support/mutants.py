@@ -79,10 +79,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         47,
-        "server/methods/tools.py",
-        "async def call(",
-        "name not in self._listed.visible",
-        "name.lower() not in self._listed",
+        "server/core/request.py",
+        "def reaches(",
+        "key not in entries.visible",
+        "key.lower() not in entries.visible",
         "tests/runtime/server/test_server_offers.py::test_names_differ_by_case",
     ),
     Mutant(

@@ -89,7 +89,8 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
         wrong = f"content: {len(result.content):,} blocks, more than {MOST_BLOCKS:,}"
         raise InvalidResult(tool.name, [wrong], result, _WRONG)
     for name, value in _nested(result):
-        if not _is_small(value) and is_too_deep(value):
+        size = measure_json(value)
+        if (size is None or size > 2 * DEEPEST) and is_too_deep(value):  # each level has two brackets
             wrong = f"{name}: nested more than {DEEPEST} levels deep"
             raise InvalidResult(tool.name, [wrong], result, _WRONG)
     if sanitize == "none":
@@ -138,12 +139,13 @@ def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
             yield f"content[{index}].resource._meta", block.resource.meta
 
 
-def _is_small(value: Any) -> bool:
-    """Return whether a value's JSON is too short for `DEEPEST` levels, each of which has two brackets."""
+def measure_json(value: Any) -> int | None:
+    """Return the size of a value's JSON in bytes, or `None` if JSON might not represent the value."""
     try:
-        return len(to_json(value)) <= 2 * DEEPEST
-    except ValueError:  # it cannot be JSON, or is nested more than pydantic allows
-        return False
+        text = to_json(value, inf_nan_mode="constants")
+    except ValueError:  # a lone surrogate, or nested more than pydantic allows
+        return None
+    return None if b"NaN" in text or b"Infinity" in text else len(text)
 
 
 def find_problems(parts: Sequence[BaseModel], name: str) -> list[str]:
@@ -202,7 +204,7 @@ class _Sanitizer:
 
     def _model(self, model: BaseModel) -> BaseModel:
         changed: dict[str, Any] = {}
-        if _is_text(model) and model.annotations is None and model.meta is None:
+        if _is_text(model) and model.annotations is None and model.meta is None:  # nearly every block
             text = self.clean(model.text)
             return model if text is model.text else model.model_copy(update={"text": text})
         for name, value in model.__dict__.items():

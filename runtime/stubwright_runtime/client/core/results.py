@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import to_json
-
 from ...observability.logs import redact_text
 from ...schema.validation import get_output_validator
+from .content import measure_json
 from .errors import InvalidResult
 
 if TYPE_CHECKING:
@@ -43,21 +42,12 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
         raise InvalidResult(tool.name, ["result: structuredContent is required but missing"], result)
     validator = get_output_validator(tool)
     try:
-        violations = [] if validator is None else validator.find_errors(value, "result", size=_measure(value))
+        violations = [] if validator is None else validator.find_errors(value, "result", size=measure_json(value))
     except (ValueError, RecursionError) as error:  # JSON in text can exceed the nesting limit for messages
         raise InvalidResult(tool.name, [f"result: cannot be validated: {error}"], result) from None
     if violations:
         raise InvalidResult(tool.name, [redact_text(line) for line in violations], result)
     return value
-
-
-def _measure(value: Any) -> int | None:
-    """Return the size of a value's JSON in bytes, or `None` if JSON might not represent the value."""
-    try:
-        text = to_json(value, inf_nan_mode="constants")
-    except ValueError:  # a lone surrogate
-        return None
-    return None if b"NaN" in text or b"Infinity" in text else len(text)
 
 
 def _mirror(tool: Tool, result: CallToolResult) -> Any:

@@ -104,10 +104,8 @@ class ServerContext:
     failures: Failures = field(default_factory=Failures)
 
     def offers(self, request: Request, section: str, key: str) -> bool:
-        """Return whether an entry is visible and the caller has its scopes."""
-        if key not in self.lists.by_name[section].visible:
-            return False
-        return self.scopes is None or self.scopes.allows(request.principal, section, key)
+        """Return whether a request can reach an entry of a list (see `Request.reaches`)."""
+        return request.reaches(self.lists.by_name[section], key, self.scopes)
 
     @property
     def sanitize_mode(self) -> SanitizeMode:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ...package import Tool
     from ..execution.threads import Threads
     from .call_state import CallState, Transport
+    from .feature import Scopes
+    from .lists import PrimitiveList
     from .outcomes import Outcome
 
 Result: TypeAlias = Mapping[str, Any] | None
@@ -205,6 +207,14 @@ class Request(Scope):
         if self._call_id is None:
             self._call_id = secrets.token_hex(8)
         return self._call_id
+
+    def reaches(self, entries: PrimitiveList, key: str, scopes: Scopes | None) -> bool:
+        """Return whether an entry is visible, is in the request's toolsets, and requires no scope that the caller
+        lacks.
+        """
+        if key not in entries.visible or (entries.name == "tools" and self.tools is not None and key not in self.tools):
+            return False
+        return scopes is None or scopes.allows(self.principal, entries.name, key)
 
     def close(self) -> None:
         """Release the message's data and break reference cycles, because a task's connection can retain the request for

@@ -76,12 +76,7 @@ class _CallTool:
         called: str = request.params["name"]
         alias = self._package.aliases.get(called)
         name = called if alias is None else alias.tool
-        tools, scopes = request.tools, self._scopes
-        if (
-            name not in self._listed.visible
-            or (tools is not None and name not in tools)
-            or (scopes is not None and not scopes.allows(request.principal, "tools", name))
-        ):
+        if not request.reaches(self._listed, name, self._scopes):
             record_status("denied", self._explain_absence(name, request))
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {clean(called)}")
         entry = self._entries.get(name) or self._prepare(name)

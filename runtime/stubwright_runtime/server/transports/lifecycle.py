@@ -176,11 +176,12 @@ class Lifecycle:
         if isinstance(result, ProtocolError):
             return encode_error(request.id, result)
         try:
-            text = self._encode_page(result) if request.method in LISTS else to_json(result)
+            if request.method in LISTS:
+                return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(request.id), self._encode_page(result))
+            return to_json({"jsonrpc": "2.0", "id": request.id, "result": result})
         except (TypeError, ValueError):
             log().exception(UNWRITABLE)
             return encode_error(request.id, ProtocolError(INTERNAL_ERROR, UNWRITABLE))
-        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(request.id), text)
 
     def _encode_page(self, result: Result) -> bytes:
         """Encode a page of a list. Pages are cached, because every client reads the first pages."""
