@@ -89,12 +89,15 @@ STRAY = ["4:7 SW420 `X` has no method `get`", "5:15 SW421 `grab` is no longer ne
         ),
         (WHOLE.replace("-> GetOutput", "-> OwnOutput"), []),
         (WHOLE.replace("-> GetOutput", "-> Reply[GetOutput]"), []),
-        (WHOLE.replace("(self, args, ctx)", "(self, args)"), ["6:9 SW422 `say` is called with (args, ctx)"]),
-        (WHOLE.replace("(self, args, ctx)", "(self, args, ctx, more)"), ["6:9 SW422 `say` is called with (args, ctx)"]),
+        (WHOLE.replace("(self, args, ctx)", "(self, args)"), ["6:9 SW422 `say` must accept the arguments (args, ctx)"]),
+        (
+            WHOLE.replace("(self, args, ctx)", "(self, args, ctx, more)"),
+            ["6:9 SW422 `say` must accept the arguments (args, ctx)"],
+        ),
         (WHOLE.replace("(self, args, ctx)", "(self, args, ctx, more=1, *, key=2)"), []),
         (
             WHOLE.replace("(self, args, ctx)", "(self, args, ctx, *, key)"),
-            ["6:9 SW422 `say` is called with (args, ctx)"],
+            ["6:9 SW422 `say` must accept the arguments (args, ctx)"],
         ),
         (WHOLE.replace("(self, args, ctx)", "(self, *all)"), []),
         (WHOLE.replace("X(XHandlers)", "X(Base)"), []),

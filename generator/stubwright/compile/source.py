@@ -67,7 +67,7 @@ class Reader(Protocol):
 class Document:
     """A parsed file. `value` is None if the text is invalid.
 
-    Locations are relative to `value`, whose shorthand is expanded. `root` is the pointer to `value`, for example
+    Locations are relative to `value`, after its shorthand is expanded. `root` is the pointer to `value`, for example
     `result` in a saved JSON-RPC response. `origins` maps expanded locations to written ones.
     """
 

@@ -81,7 +81,7 @@ REFUSED: Final = Check(
 TOOL_ERROR: Final = Check(
     "invalid-is-a-tool-error",
     "warning",
-    "invalid arguments are rejected in a result with `isError`, which models see, not by a protocol error",
+    "invalid arguments cause a result with `isError`, which models see, instead of a protocol error",
     "MCP 2025-11-25, server/tools, Error Handling",
     is_new=True,
 )

@@ -43,8 +43,8 @@ BOUNDS: Final[Mapping[str, str]] = {
 
 _OPTIONS: Final = {"anyOf": "any of these", "oneOf": "one of these"}
 _SINGLE: Final = {
-    "additionalItems": "each further item",
-    "unevaluatedItems": "each further item",
+    "additionalItems": "each later item",
+    "unevaluatedItems": "each later item",
     "additionalProperties": "any other key",
     "unevaluatedProperties": "any other key",
     "contains": "some item",
@@ -58,8 +58,8 @@ _SINGLE: Final = {
 _CLOSED: Final = {
     "additionalProperties": "no other keys",
     "unevaluatedProperties": "no other keys",
-    "additionalItems": "no further items",
-    "unevaluatedItems": "no further items",
+    "additionalItems": "no later items",
+    "unevaluatedItems": "no later items",
     "items": "no items",
 }
 _NAMED: Final = {"dependentSchemas": "with {}", "dependencies": "with {}", "patternProperties": "keys like {}"}
@@ -322,7 +322,7 @@ class _Reader:
                     yield (
                         below,
                         value,
-                        ("each item" if "prefixItems" not in schema else "each further item"),
+                        ("each item" if "prefixItems" not in schema else "each later item"),
                         False,
                         False,
                     )

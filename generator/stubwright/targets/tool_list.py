@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListedTool:
-    """A tool in `tools/list`, whose input schema is parsed once for all rules.
+    """A tool in `tools/list`. Its input schema is parsed once for all rules.
 
     Attributes:
         definition: The tool's entry in the list.

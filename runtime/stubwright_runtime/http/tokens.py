@@ -237,7 +237,7 @@ async def _answer(
 
 
 def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Principal) -> Subject | None:
-    """Return the caller whose token to exchange, or `None` for the local user, whose token is in the environment.
+    """Return the caller whose token to exchange, or `None` for the local user. That token is in the environment.
 
     Raises:
         ToolError: The caller has no token, or the server lacks credentials for the exchange.

@@ -31,7 +31,7 @@ def make_http_client(
         context: The TLS context; by default, `share_tls_context()`.
         transport: The transport; by default, a new `DirectTransport`, or httpx2's if `make_direct_transport` returns
             `None`.
-        options: Further arguments for `httpx2.AsyncClient`.
+        options: Other arguments for `httpx2.AsyncClient`.
 
     Raises:
         SettingError: A proxy or certificate setting in the environment is invalid.

@@ -1,8 +1,8 @@
 """The client page's classes: the client, its responses and its tasks, each also for every toolset.
 
 The client defines the tool methods. The other classes reuse these methods, except for a deprecated tool's, which would
-lose its decorator. Every toolset has all resources and prompts; their methods are in a
-common base class.
+lose its decorator. Every toolset has all resources and prompts; their methods are in a common base
+class.
 """
 
 from __future__ import annotations

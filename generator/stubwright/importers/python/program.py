@@ -41,7 +41,7 @@ def main(file: str, name: str, report: str) -> None:
     """Write a description of the server object to `report` and serve it."""
     path = Path(file).resolve()
     root, dotted = locate(path)
-    sys.path[0] = str(root)  # replaces this program's folder, whose modules could shadow others
+    sys.path[0] = str(root)  # replaces this program's folder; its modules could shadow others
     if root != path.parent:
         sys.path.append(str(path.parent))  # so that sibling modules can be imported by their short names
     server = None

@@ -354,7 +354,7 @@ def _differences(
     ]
     expected = method.parameters
     if required or needed > len(expected) or (len(positional) < len(expected) and arguments.vararg is None):
-        yield _difference(f"is called with ({_join_parameters(method)})", method, written, handlers_class)
+        yield _difference(f"must accept the arguments ({_join_parameters(method)})", method, written, handlers_class)
         return
     for argument, wanted in zip(positional, expected, strict=False):
         annotation = _parse_name(argument.annotation)

@@ -106,7 +106,7 @@ class Binding:
         drift: Literal["ignore", "warn", "error"] = "ignore",
         raise_errors: bool = False,
     ) -> AbstractAsyncContextManager[Self, None]:
-        """Connect on entering an `async with` block, whose value is the client, and disconnect on exit.
+        """Connect on entering an `async with` block, and disconnect on exit. The value of the block is the client.
 
         Args:
             target: A Streamable HTTP endpoint URL (`str`); a command to start (a sequence of `str`); a server object in

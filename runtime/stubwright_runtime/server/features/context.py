@@ -163,7 +163,7 @@ class Context:
     def on_cancel(self, function: Callable[[], object]) -> None:
         """Call `function` if this request is cancelled while its handler runs (MCP 2025-11-25, cancellation).
 
-        For plain `def` handlers, whose threads cannot be stopped. `async def` handlers are cancelled.
+        For plain `def` handlers, because their threads cannot be stopped. `async def` handlers are cancelled.
 
         Args:
             function: Called on the event loop, so it must not block. It is called immediately if the request is already

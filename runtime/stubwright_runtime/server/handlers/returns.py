@@ -42,7 +42,7 @@ class UnstructuredReply(Reply[Any]):
 
 @dataclass(frozen=True, slots=True)
 class UpstreamReply(Reply[Any]):
-    """An API's response, whose `model` might not match the tool's `outputSchema`.
+    """An API's response. Its `model` might not match the tool's `outputSchema`.
 
     Args:
         otherwise: Called if the response does not match, with its JSON text and the validation errors; returns the

@@ -71,7 +71,7 @@ class _Description(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """A message in progress, whose span is current until `end`."""
+    """A message in progress. Its span is current until `end`."""
 
     telemetry: Telemetry
     method: str

@@ -210,7 +210,7 @@ _ANSWERS: Final = (
 
 
 def _is_answer(value: Any) -> bool:
-    """Return whether a value is an elicitation, roots or sampling result, whose content is validated later."""
+    """Return whether a value is an elicitation, roots or sampling result. Its content is validated later."""
     return any(shape.fits(value) for shape in _ANSWERS)
 
 

@@ -52,7 +52,7 @@ class Discriminators:
     """One document's discriminators."""
 
     def __init__(self, documents: Documents) -> None:
-        """Create the discriminators of `documents`, whose files are indexed on first use."""
+        """Create the discriminators of `documents`. Each file is indexed on first use."""
         self._documents = documents
         self._files: set[str] = set()
         self._index = _Index()
