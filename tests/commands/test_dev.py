@@ -98,7 +98,7 @@ def test_each_server_lets_a_debugger_attach_at_the_same_port(project: Path) -> N
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--debug-port", "soon"], "--debug-port: 'soon' is not a port number, such as 5678"),
+        (["--debug-port", "soon"], "--debug-port: 'soon' is not a port number; expected one such as 5678"),
         (["--debug-wait"], "--debug-wait requires --debug-port, such as --debug-port 5678"),
     ],
 )

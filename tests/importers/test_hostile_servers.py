@@ -194,7 +194,7 @@ def test_a_server_may_say_more_where_it_is_let(tmp_path: Path) -> None:
 def test_a_size_has_a_unit_or_is_bytes(size: str, tmp_path: Path) -> None:
     done = stubwright("import", "mcp", "http://localhost/mcp", f"--max-bytes={size}", cwd=tmp_path)
     assert done.returncode == 2
-    assert f"`{size}` is not a size, such as 64MiB" in done.stderr
+    assert f"`{size}` is not a size; expected one such as 64MiB" in done.stderr
 
 
 def test_a_deadline_ends_what_computes_and_nothing_else() -> None:

@@ -457,7 +457,7 @@ async def test_a_task_is_cancelled_where_it_runs(project: Path, start: Callable[
             (("tasks",), "the tasks command lists other processes' tasks; add --state redis://HOST:PORT"),
             (("--run-again", "x"), "--run-again works only with the tasks command"),
             (("worker", "--http", ":0"), "a worker does not accept requests; remove --http and --workers"),
-            (("--workers", "two"), "'two' is not a whole number, such as 4"),
+            (("--workers", "two"), "'two' is not a whole number; expected one such as 4"),
             (("--state", "redis:/x"), "--state: a string without a URL scheme is not supported for state"),
         ],
         2,

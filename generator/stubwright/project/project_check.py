@@ -37,7 +37,7 @@ def check(path: str, target: build.Target, project: Project | None, audience: Se
     Args:
         path: The manifest's path, as diagnostics show it.
         target: The destination for the package.
-        project: Its project, if the project lists its manifests.
+        project: The manifest's project, if that project lists its manifests.
         audience: Targets that override the manifest's own.
     """
     option = repr((target.option, target.handlers, target.is_vendored, project, tuple(audience)))

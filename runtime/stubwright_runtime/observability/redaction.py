@@ -136,7 +136,7 @@ def _redact_paths(value: Json, paths: list[list[str]]) -> Any:
 
 @cache
 def _serialize_definition(tool: Tool) -> str:
-    """Return a tool's definition as JSON, which is not secret."""
+    """Return the JSON of a tool's definition; words in it are not redacted."""
     return json.dumps(tool.definition)
 
 

@@ -264,14 +264,14 @@ def address(text: str) -> tuple[str, int] | int:
 def parse_port(text: str) -> int:
     """Parse a TCP port. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or int(text) > _LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port number, such as 5678")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port number; expected one such as 5678")
     return int(text)
 
 
 def parse_whole_number(text: str) -> int:
     """Parse a whole number of at most nine digits. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, such as 4")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number; expected one such as 4")
     return int(text)
 
 

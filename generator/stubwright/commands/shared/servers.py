@@ -234,5 +234,5 @@ def _parse_count(text: str) -> int:
 def _parse_size(text: str) -> int:
     match = re.fullmatch(r"([1-9][0-9]{0,14})(B|KiB|MiB|GiB)?", text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a size, such as 64MiB")
+        raise argparse.ArgumentTypeError(f"`{text}` is not a size; expected one such as 64MiB")
     return int(match[1]) * _BYTES[match[2] or "B"]
