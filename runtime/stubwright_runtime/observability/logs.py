@@ -21,11 +21,13 @@ _OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "sta
 _LATE: Final = tuple(f"httpcore2.{name}" for name in ("connection", "http11", "http2", "proxy", "socks"))
 """Child loggers that libraries create at the first request; their parents' filters do not apply to them."""
 
+_SEEN: Final[set[str]] = set()
+"""The loggers that `redact_library_logs` has already processed."""
+
 _SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 _QUERY: Final = re.compile(r"\?\S+")
 """A query string. The endpoint has no query parameters, but clients might send tokens in them."""
-
 
 _JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
 """A JWT."""
@@ -123,7 +125,8 @@ class LogThrottle:
 
 def redact_library_logs() -> None:
     """Redact libraries' records, whatever handlers the process has."""
-    for name in {*_LATE, *logging.root.manager.loggerDict}:
+    for name in {*_LATE, *logging.root.manager.loggerDict} - _SEEN:
+        _SEEN.add(name)
         if name.partition(".")[0] in _OTHERS:
             logging.getLogger(name).addFilter(REDACTION)
 

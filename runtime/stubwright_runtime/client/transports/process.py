@@ -29,7 +29,7 @@ from .bounds import Bounds, TooLargeError
 from .standard_error import StandardError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Callable, Mapping, Sequence, Set
     from typing import TextIO
 
     from ..rpc.connection import RpcConnection
@@ -172,7 +172,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 self._transport.close()
             if self._ending is not None:
                 self._ending.cancel()
-            await anyio.to_thread.run_sync(self._errors.wait, 0.1)
+            if not self._errors.has_ended:
+                await anyio.to_thread.run_sync(self._errors.wait, 0.1)
 
     async def _wait_for_exit(self, seconds: float) -> bool:
         try:
@@ -213,8 +214,9 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._transport = transport
         self._input = transport.get_pipe_transport(0)
         self._output = transport.get_pipe_transport(1)
+        self._output.set_protocol(_OutputProtocol(self._read, self._output.get_protocol()))
 
-    def pipe_data_received(self, _fd: int, data: bytes) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _read(self, data: bytes) -> None:
         """Split a chunk of standard output into lines and deliver them."""
         if self._has_ended or self._is_closing:
             return
@@ -340,6 +342,20 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if status is not None and status >= 0:
             withheld = find_withheld(os.environ, self._passed, lines, at_start=not connection.has_answered)
         connection.end(lambda: ServerExited(name, why, status=status, stderr=lines, withheld=withheld))
+
+
+class _OutputProtocol(asyncio.Protocol):
+    """Reads standard output without asyncio's own protocol, which waits one event loop iteration for each chunk."""
+
+    def __init__(self, read: Callable[[bytes], None], default: asyncio.BaseProtocol) -> None:
+        self._read = read
+        self._default = default
+
+    def data_received(self, data: bytes) -> None:
+        self._read(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._default.connection_lost(exc)
 
 
 def _describe_exit(status: int | None) -> str:

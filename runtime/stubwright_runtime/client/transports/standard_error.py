@@ -53,9 +53,14 @@ class StandardError:
         self.writing.close()
         self._reader.start()
 
+    @property
+    def has_ended(self) -> bool:
+        """True if all output is read."""
+        return not self._reader.is_alive()
+
     def wait(self, seconds: float) -> None:
         """Wait at most `seconds` until all output is read; the process's children can keep the pipe open."""
-        if self._reader.ident is not None:
+        if not self.has_ended:
             self._reader.join(seconds)
 
     def list_lines(self) -> tuple[str, ...]:
