@@ -79,9 +79,10 @@ class Session:
         self._client = client
         self._failures = failures
         self.in_flight = in_flight
-        self._headers = ParameterHeaders(client)
         self._is_ours = isinstance(client, Requests)
-        self._make_call: Any = ToolCall if find_connection(client) else CallToolRequest
+        connection = find_connection(client)
+        self._headers = ParameterHeaders(client) if connection is None or connection.over_http else None
+        self._make_call: Any = CallToolRequest if connection is None else ToolCall
 
     @property
     def client(self) -> UntypedClient:
@@ -167,9 +168,10 @@ class Session:
         Raises:
             ResultTooLarge: The result exceeds `max_result_bytes`.
         """
-        send_once = partial(self._headers.send_with_headers, tool, options.timeout, send)
+        if self._headers is not None:
+            send = partial(self._headers.send_with_headers, tool, options.timeout, send)
         try:
-            result = await send_until_result(self._client, params, send_once)
+            result = await send_until_result(self._client, params, send)
             self.measure(result, options)
         except (MCPError, TooLargeError) as error:
             _raise_if_too_large(tool, error)
