@@ -185,9 +185,9 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
         write_note(f"{file.name} contains this machine's paths{secrets}; consider that before committing it")
     variables = {key: value for key, value in entry.value["env"].items() if key != "PYTHONPATH"}
     deadline = time.monotonic() + _LIMIT
-    patience = processes.Patience(lambda: time.monotonic() > deadline, _report_slow)
+    startup = processes.StartupWait(lambda: time.monotonic() > deadline, _report_slow)
     try:
-        if (problem := processes.prove(start, variables, patience)) is not None:
+        if (problem := processes.prove(start, variables, startup)) is not None:
             write_err(f"warning: the server cannot be started:\n{problem}")
     except processes.StaleError as error:
         where = f"; its handlers are at\n{str(error).rstrip()}" if str(error) else ""

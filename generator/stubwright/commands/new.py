@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.server_listing import ServerListing
-    from stubwright.project.migration import Old
+    from stubwright.project.migration import PythonServer
     from stubwright.project.scaffold import Origin
 
 
@@ -139,7 +139,9 @@ def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, 
     return _make_origin(result, command, is_repeatable=is_repeatable)
 
 
-def _make_origin(result: ImportResult, command: str, old: Old | None = None, *, is_repeatable: bool = False) -> Origin:
+def _make_origin(
+    result: ImportResult, command: str, old: PythonServer | None = None, *, is_repeatable: bool = False
+) -> Origin:
     from stubwright.project import scaffold
 
     print_import(result.summary, result.all_notes)

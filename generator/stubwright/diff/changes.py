@@ -23,7 +23,7 @@ IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "words", "compati
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TextChange:
     """Old and new text that models read: a string, a value that contains strings, or None."""
 
     old: Json
@@ -59,7 +59,7 @@ class Change:
     help: str | None = None
     ignored: bool = False
     target: str | None = None
-    words: Words | None = None
+    words: TextChange | None = None
     is_equal: bool = False
 
     @property
@@ -92,7 +92,7 @@ class Subject:
 
     def change_words(self, code: str, message: str, old: Json, new: Json) -> Change:
         """Return a change to text that models read. `old` and `new` are the values, or None if absent."""
-        return replace(self.change(code, "words", message), words=Words(old, new))
+        return replace(self.change(code, "words", message), words=TextChange(old, new))
 
 
 def _make_table(*rows: tuple[str, Side, str]) -> dict[str, tuple[Side, str]]:

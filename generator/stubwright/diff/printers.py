@@ -12,7 +12,7 @@ from stubwright.diagnostics import Place, Span
 from stubwright.diagnostics.printers.findings import locate
 from stubwright.diagnostics.printers.github import format_command
 from stubwright.diagnostics.printers.json import format_ascii
-from stubwright.diff.changes import IMPACTS, Change, Impact, Key, Words, name_class, raise_version, suggest_bump
+from stubwright.diff.changes import IMPACTS, Change, Impact, Key, TextChange, name_class, raise_version, suggest_bump
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def explain(change: Change) -> Iterator[str]:
         yield f"now: {new}"
 
 
-def _cut(words: Words) -> tuple[str, str]:
+def _cut(words: TextChange) -> tuple[str, str]:
     """Format the old and new text as one-line JSON, shortened where both are the same."""
     old, new = (
         "nothing" if value is None else jsons.dumps(value, ensure_ascii=False) for value in (words.old, words.new)

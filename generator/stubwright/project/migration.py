@@ -23,7 +23,7 @@ _WIDTH: Final = 108
 
 
 @dataclass(frozen=True, slots=True)
-class Old:
+class PythonServer:
     """A server object in a Python file.
 
     Attributes:
@@ -100,7 +100,7 @@ class Body:
     names: frozenset[str] = frozenset()
 
 
-def make_body(method: HandlerMethod, old: Old) -> Body:
+def make_body(method: HandlerMethod, old: PythonServer) -> Body:
     """Return a body that calls the old server."""
     arguments = [format_literal(method.key), *(parameter.name for parameter in method.parameters)]
     if method.role != "tool":  # the old functions for resources and prompts take no context

@@ -27,7 +27,7 @@ from stubwright.pycode import Code, Name, fill, join, trust
 
 if TYPE_CHECKING:
     from stubwright.codegen.surface import HandlerMethod
-    from stubwright.project.migration import Old
+    from stubwright.project.migration import PythonServer
 
 IS_PUBLISHED: Final = False
 """True if `stubwright-runtime` is on package indexes. Until the first release, anyone could register that name, so new
@@ -56,7 +56,7 @@ class Origin:
     server: Mapping[str, Any]
     again: str
     is_repeatable: bool = False
-    old: Old | None = None
+    old: PythonServer | None = None
 
 
 class NameRefusedError(ScaffoldError):

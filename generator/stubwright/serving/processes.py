@@ -66,7 +66,7 @@ class StaleError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class StartupWait:
     """Waits for a server to start, even if its handlers delay that indefinitely.
 
     Attributes:
@@ -91,7 +91,7 @@ class Patience:
                 self.report(_SLOW, find_stack())
 
 
-def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> str | None:
+def prove(launch: Launch, variables: Mapping[str, str], startup: StartupWait) -> str | None:
     """Check that a server can start; return the error from Python or the server, or None on success.
 
     Args:
@@ -119,7 +119,7 @@ def prove(launch: Launch, variables: Mapping[str, str], patience: Patience) -> s
             except OSError as error:
                 return f"`{launch.python}` cannot be started: {error.strerror or error}"
         try:
-            patience.wait(
+            startup.wait(
                 lambda seconds: _has_ended(process, seconds) or (folder / "made").exists(),
                 lambda: _read(folder / "stack"),
             )
@@ -206,7 +206,7 @@ class ServerSupervisor:
         """True if a server is running."""
         return self._wanted is not None and self._wanted.poll() is None
 
-    def replace(self, launch: Launch, variables: Mapping[str, str], patience: Patience) -> None:
+    def replace(self, launch: Launch, variables: Mapping[str, str], startup: StartupWait) -> None:
         """Start a server, and stop the previous one when the new one is ready.
 
         Raises:
@@ -224,7 +224,7 @@ class ServerSupervisor:
             with its_gate:
                 process = self._start(launch, variables, its_gate)
             try:
-                patience.wait(lambda seconds: bool(select.select([gate], [], [], seconds)[0]))
+                startup.wait(lambda seconds: bool(select.select([gate], [], [], seconds)[0]))
             except StaleError:
                 _kill_group(process)
                 self._servers.remove(process)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stubwright_runtime.server.transports.http.events import AnswerStream, EventStream, EventWriter, Response
-from stubwright_runtime.server.transports.http.resumption.awaited_sessions import AwaitedSessions
 from stubwright_runtime.server.transports.http.resumption.log import EventLog
 from stubwright_runtime.server.transports.http.resumption.replay import Archive
+from stubwright_runtime.server.transports.http.resumption.session_announcer import SessionAnnouncer
 from stubwright_runtime.server.transports.http.resumption.shared_replay import SharedReplay
 from stubwright_runtime.state.stores import store_at
 
@@ -120,7 +120,7 @@ async def followed(log: EventLog, steps: Sequence[str]) -> tuple[list[str], list
 def test_each_message_arrives_once_and_in_order(steps: Sequence[str]) -> None:
     async def all_logs() -> None:
         async with (store := store_at("memory://", PACKAGE)).run():
-            for log in (Archive().open_session(), SharedReplay(AwaitedSessions(store))):
+            for log in (Archive().open_session(), SharedReplay(SessionAnnouncer(store))):
                 sent, got = await followed(log, steps)
                 assert got == sent
 

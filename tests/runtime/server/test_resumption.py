@@ -16,7 +16,7 @@ from stubwright_runtime.server.core.principal import Principal
 from stubwright_runtime.server.core.streams import Streams, TooManyStreamsError
 from stubwright_runtime.server.transports.http.authentication import Caller
 from stubwright_runtime.server.transports.http.resumption import shared_replay as resumption
-from stubwright_runtime.server.transports.http.resumption.awaited_sessions import AwaitedSessions
+from stubwright_runtime.server.transports.http.resumption.session_announcer import SessionAnnouncer
 from stubwright_runtime.server.transports.http.resumption.shared_replay import Resumption, SharedReplay
 from stubwright_runtime.state.store import Store
 from stubwright_runtime.state.stores import store_at
@@ -90,7 +90,7 @@ def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
 async def test_only_what_came_after_is_read(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(state) as store:
-        replay = SharedReplay(AwaitedSessions(store))
+        replay = SharedReplay(SessionAnnouncer(store))
         first = await replay.append("7", None)
         ids = [await replay.append(stream, note(f"{'x' * 9000}{n}")) for n in range(20) for stream in ("7", "8")]
         last = await replay.append("7", ANSWER, is_answer=True)
@@ -107,7 +107,7 @@ async def test_only_what_came_after_is_read(state: str, monkeypatch: pytest.Monk
 async def test_an_id_that_nobody_was_given_costs_three_short_looks(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(state) as store:
         as_user("alice")
-        replay = SharedReplay(AwaitedSessions(store))
+        replay = SharedReplay(SessionAnnouncer(store))
         for number in range(5):
             last = await replay.append("7", note(f"{number}"))
         name, _, stream = last.partition("/")
@@ -133,7 +133,7 @@ async def test_an_answer_is_found_where_messages_before_it_are_gone(
 ) -> None:
     monkeypatch.setattr(resumption, "_EVENTS", 5)
     async with opened(state) as store:
-        replay = SharedReplay(AwaitedSessions(store))
+        replay = SharedReplay(SessionAnnouncer(store))
         first = await replay.append("7", None)
         for number in range(9):
             await replay.append("7", note(f"{number}"))
@@ -144,7 +144,7 @@ async def test_an_answer_is_found_where_messages_before_it_are_gone(
 
 async def test_an_answer_that_is_sent_again_stays(state: str) -> None:
     async with opened(state) as store:
-        replay = SharedReplay(AwaitedSessions(store))
+        replay = SharedReplay(SessionAnnouncer(store))
         first = await replay.append("7", None)
         await replay.append("7", ANSWER, is_answer=True)
         for _ in range(2):
@@ -153,8 +153,8 @@ async def test_an_answer_that_is_sent_again_stays(state: str) -> None:
 
 async def test_a_message_of_another_session_is_not_of_this_one(state: str) -> None:
     async with opened(state) as store:
-        first = await SharedReplay(AwaitedSessions(store)).append("7", None)
-        other = SharedReplay(AwaitedSessions(store))
+        first = await SharedReplay(SessionAnnouncer(store)).append("7", None)
+        other = SharedReplay(SessionAnnouncer(store))
         await other.append("7", note("other"))
         assert await replayed(other, first) == (None, [])
 
@@ -164,7 +164,7 @@ async def test_messages_that_come_at_once_have_numbers_of_their_own(
 ) -> None:
     monkeypatch.setattr(resumption, "_EVENTS", 20)
     async with opened(state) as store:
-        replay = SharedReplay(AwaitedSessions(store))
+        replay = SharedReplay(SessionAnnouncer(store))
         first = await replay.append("7", None)
         ids = await asyncio.gather(*(replay.append("7", note(str(number))) for number in range(19)))
         assert len({*ids}) == 19
@@ -206,13 +206,13 @@ async def until(holds: Callable[[], object]) -> None:
 async def test_who_waits_is_woken_and_does_not_look(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resumption, "POLL_INTERVAL", 1000.0)
     async with opened(state) as store:
-        awaited = AwaitedSessions(store)
-        replay = SharedReplay(awaited)
-        other = SharedReplay(awaited)
+        announcer = SessionAnnouncer(store)
+        replay = SharedReplay(announcer)
+        other = SharedReplay(announcer)
         first = await replay.append("7", None)
-        waiting = Waiting(Resumption(awaited), first)
+        waiting = Waiting(Resumption(announcer), first)
         assert await waiting.status() == 200
-        await until(lambda: awaited._until)
+        await until(lambda: announcer._until)
         published: list[str] = []
         publish = store.publish
 
@@ -236,8 +236,8 @@ async def test_who_waits_is_woken_and_does_not_look(state: str, monkeypatch: pyt
 
 async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(state) as store:
-        awaited = AwaitedSessions(store)
-        replay = SharedReplay(awaited)
+        announcer = SessionAnnouncer(store)
+        replay = SharedReplay(announcer)
         first = await replay.append("7", None)
 
         async def lost(topic: str, data: bytes) -> None:
@@ -245,15 +245,15 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
 
         monkeypatch.setattr(store, "publish", lost)
         monkeypatch.setattr(resumption, "POLL_INTERVAL", 1000.0)
-        app = Resumption(awaited)
+        app = Resumption(announcer)
         waiting = Waiting(app, first)
         assert await waiting.status() == 200
         await replay.append("7", note("one"))
-        await awaited._on_event(None)  # as the store reports a possible loss
+        await announcer._on_event(None)  # as the store reports a possible loss
         assert '"text":"one"' in await waiting.text()
         waiting.leave()
         await asyncio.wait_for(waiting.task, 60)
-        assert not awaited._waiting
+        assert not announcer._waiting
         monkeypatch.setattr(resumption, "POLL_INTERVAL", 0.05)
         waiting = Waiting(app, first)
         assert await waiting.status() == 200
@@ -265,9 +265,9 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
 async def test_who_waits_in_vain_is_told_to_come_again(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resumption, "MAX_WAIT", 0.1)
     async with opened(state) as store:
-        awaited = AwaitedSessions(store)
-        first = await SharedReplay(awaited).append("7", None)
-        waiting = Waiting(Resumption(awaited), first)
+        announcer = SessionAnnouncer(store)
+        first = await SharedReplay(announcer).append("7", None)
+        waiting = Waiting(Resumption(announcer), first)
         assert await waiting.status() == 200
         assert await waiting.text() == f"id: {first}\r\nretry: 1000\r\ndata: \r\n\r\n"
         await asyncio.wait_for(waiting.task, 60)
@@ -277,12 +277,12 @@ async def test_large_messages_are_read_when_there_is_room(state: str, monkeypatc
     monkeypatch.setattr(resumption, "_LARGE", 1000)
     monkeypatch.setattr(resumption, "_SENDING", 0.3)
     async with opened(state) as store:
-        awaited = AwaitedSessions(store)
-        replay = SharedReplay(awaited)
+        announcer = SessionAnnouncer(store)
+        replay = SharedReplay(announcer)
         first = await replay.append("7", None)
         await replay.append("7", note("x" * 2000))
         counts = counted(store, monkeypatch)
-        app = Resumption(awaited)
+        app = Resumption(announcer)
         taking, sent = asyncio.Event(), 0
 
         async def never() -> dict[str, Any]:

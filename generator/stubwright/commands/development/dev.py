@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.commands.development.reporter import Reporter
     from stubwright.commands.shared.watching import Inputs
-    from stubwright.serving.processes import Patience, ServerSupervisor
+    from stubwright.serving.processes import ServerSupervisor, StartupWait
     from stubwright.workbench.server import Workbench
 
 _ADDRESS: Final = "127.0.0.1:8000"
@@ -102,12 +102,12 @@ def _dev(arguments: argparse.Namespace) -> int:
 
         is_announced = False
         for inputs in watching.wait_for_runs(read):
-            patience = processes.Patience(
+            startup = processes.StartupWait(
                 inputs.watch(),
                 lambda seconds, stack: reporter.report_slow(seconds, stack, is_running=serving.is_running),
             )
             try:
-                served = _serve_once(arguments, serving, reporter, patience)
+                served = _serve_once(arguments, serving, reporter, startup)
             except processes.StaleError:
                 continue
             except UsageError as error:  # the project's table was removed, perhaps by an incomplete save
@@ -149,7 +149,7 @@ def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) 
 
 
 def _serve_once(
-    arguments: argparse.Namespace, serving: ServerSupervisor, reporter: Reporter, patience: Patience
+    arguments: argparse.Namespace, serving: ServerSupervisor, reporter: Reporter, startup: StartupWait
 ) -> ir.Manifest | None:
     """Generate a package and start its server; return None if this fails. Raises UsageError and StaleError."""
     from stubwright.project import launch
@@ -166,12 +166,12 @@ def _serve_once(
         identities.check_scopes(arguments.scope, manifest, arguments.manifests[0])
     start = launch.prepare(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
     # Tested before the old server stops, in a new process, because only a new process imports changed modules again.
-    if (problem := processes.prove(start, {}, patience)) is not None:
+    if (problem := processes.prove(start, {}, startup)) is not None:
         write_err(f"stubwright: the server cannot be created:\n{problem}")
         return None
     sys.stdout.flush()  # print earlier output before the server's
     try:
-        serving.replace(start, {}, patience)
+        serving.replace(start, {}, startup)
     except OSError as error:
         write_err(f"stubwright: the server cannot be started: {error.strerror or error}")
         return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.python.migration import Source
-    from stubwright.project.migration import Old
+    from stubwright.project.migration import PythonServer
 
 _SOURCE: Final = re.compile(r"(.+\.py)(?::([^\W\d]\w*))?")
 
@@ -91,7 +91,7 @@ def agree(source: Source, *, yes: bool) -> bool:
     return confirm("Run it?")
 
 
-def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:
+def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, PythonServer]:
     """Run the file; return its manifest, and the facts about the old server for the new project. Raises SourceError."""
     from stubwright.importers import servers
     from stubwright.importers.python import migration

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics.suggestions import shorten
-from stubwright.diff.changes import Words
+from stubwright.diff.changes import TextChange
 from stubwright.jsonschema.pointers import resolve_local
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Edit:
     new: Pointer
     edited: Json | None
     opens: bool = False
-    words: Words | None = None
+    words: TextChange | None = None
     deprecates: bool = False
 
 
@@ -109,7 +109,7 @@ class _Differ:
         words = (
             None
             if sorted(_list_texts(before)) == sorted(_list_texts(after))
-            else Words(_replace_absent(before), _replace_absent(after))
+            else TextChange(_replace_absent(before), _replace_absent(after))
         )
         deprecates = keyword == "deprecated" and after is True
         yield Edit(code, where, message, here, here, None, words=words, deprecates=deprecates)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.importers import live, sources
 from stubwright.importers.document_reader import SourceError
 from stubwright.importers.python import contexts
-from stubwright.project.migration import Old
+from stubwright.project.migration import PythonServer
 from stubwright_runtime.client.core.environment import describe_withheld
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -29,7 +29,7 @@ _LINES: Final = 6
 """The number of lines to quote from the end of a traceback."""
 
 
-class NotMovedError(SourceError):
+class MigrationError(SourceError):
     """The file has no server that can be queried; the message explains why."""
 
     names_source = True
@@ -50,11 +50,11 @@ class Source:
         return to_one_line(f"{self.file}:{self.name}" if self.name else str(self.file))
 
 
-def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
+def read(source: Source, limits: Limits) -> tuple[ServerListing, PythonServer]:
     """Run the file and list its server.
 
     Raises:
-        NotMovedError: The file cannot be imported, has no such server, or the server does not respond in time.
+        MigrationError: The file cannot be imported, has no such server, or the server does not respond in time.
         UnreachableError: Python cannot be started, or the server violates the protocol or a limit.
     """
     with tempfile.TemporaryDirectory(prefix="stubwright-") as folder:
@@ -64,21 +64,21 @@ def read(source: Source, limits: Limits) -> tuple[ServerListing, Old]:
             listing = live.read(sources.Command(words, source.environment), limits)
         except live.UnreachableError as error:
             if "did not respond" in str(error):
-                raise NotMovedError(
+                raise MigrationError(
                     f"the server in `{source.file}` did not respond within {limits.seconds:g} s; does the file call "
                     '`run()` outside of `if __name__ == "__main__":`?'
                 ) from error
             facts = _read_report(report)
             if facts is None or "sdk" in facts:
                 raise
-            raise NotMovedError(_describe(source, facts)) from error
+            raise MigrationError(_describe(source, facts)) from error
         facts = _read_report(report)
     if facts is None or not any(listing.sections.values()):
-        raise NotMovedError(
+        raise MigrationError(
             f"`{source.label}` has no tools, resources or prompts to move; if a function "
             "adds them, move a file that imports the server and calls that function"
         )
-    return listing, _make_old(source, facts, listing)
+    return listing, _make_server(source, facts, listing)
 
 
 def _read_report(report: Path) -> dict[str, Any] | None:
@@ -119,7 +119,7 @@ _CHANGES: Final = (
 )
 
 
-def _make_old(source: Source, facts: Mapping[str, Any], listing: ServerListing) -> Old:
+def _make_server(source: Source, facts: Mapping[str, Any], listing: ServerListing) -> PythonServer:
     is_shared = facts["prefix"] == sys.prefix  # the interpreter for `stubwright dev`
     changes = [*_CHANGES]
     is_fastmcp = facts["distribution"] == "fastmcp"
@@ -142,7 +142,7 @@ def _make_old(source: Source, facts: Mapping[str, Any], listing: ServerListing) 
     needed = ""
     if is_shared and is_fastmcp:
         needed = f"fastmcp>={major}.{minor},<{int(major) + 1}"
-    return Old(
+    return PythonServer(
         source.file,
         Path(facts["root"]),
         facts["module"],

@@ -24,8 +24,8 @@ from .endpoint import HttpEndpoint
 from .headers import Allowlist
 from .health import make_routes as health_routes
 from .listener.direct import Endpoint
-from .resumption.awaited_sessions import AwaitedSessions
 from .resumption.replay import Archive
+from .resumption.session_announcer import SessionAnnouncer
 from .resumption.shared_replay import Resumption, SharedReplay
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def asgi_app(
     shared = CorsPolicy(allowed_origins)
     origins += shared.origins
     core.listeners.streams = Streams(max_listeners, max_listeners_each)
-    awaited = AwaitedSessions(core.store) if core.store.is_shared and not stateless else None
+    announcer = SessionAnnouncer(core.store) if core.store.is_shared and not stateless else None
     core.has_sessions = not stateless
     direct = HttpEndpoint(
         core,
@@ -148,8 +148,8 @@ def asgi_app(
         most=max_sessions,
         idle=session_idle_timeout,
         stateless=stateless,
-        open_log=_logs(awaited),
-        elsewhere=None if awaited is None else Resumption(awaited),
+        open_log=_logs(announcer),
+        elsewhere=None if announcer is None else Resumption(announcer),
     )
     endpoint: ASGIApp = direct
     direct_endpoint: Endpoint | None = Endpoint(direct, path, core.package.name)
@@ -176,10 +176,10 @@ def asgi_app(
     return app
 
 
-def _logs(awaited: AwaitedSessions | None) -> Callable[[], EventLog]:
+def _logs(announcer: SessionAnnouncer | None) -> Callable[[], EventLog]:
     """Return a function that opens the event log of a new session for the current caller."""
-    if awaited is not None:
-        return partial(SharedReplay, awaited)
+    if announcer is not None:
+        return partial(SharedReplay, announcer)
     archive = Archive()
     return lambda: archive.open_session(find_current().key)
 

@@ -20,15 +20,15 @@ from .....state.budget import BudgetExceeded
 from .....state.store import StateLost
 from ....core.principal import find_current
 from ..events import EVENT_HEADERS, RETRY, encode_event, wait_until_closed
-from .awaited_sessions import MAX_WAIT, POLL_INTERVAL
 from .log import LISTENING, Position
+from .session_announcer import MAX_WAIT, POLL_INTERVAL
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Send
 
     from .....state.store import Store
-    from .awaited_sessions import AwaitedSessions
     from .log import Sending
+    from .session_announcer import SessionAnnouncer
 
 _KIND: Final = "event"
 
@@ -79,10 +79,10 @@ class _Stream:
 class SharedReplay:
     """A session's event log in the store."""
 
-    def __init__(self, awaited: AwaitedSessions) -> None:
+    def __init__(self, announcer: SessionAnnouncer) -> None:
         """Create the log for a new session of the current caller."""
-        self._awaited = awaited
-        self._store = awaited.store
+        self._announcer = announcer
+        self._store = announcer.store
         self._session = secrets.token_urlsafe(18)
         self._current_principal_key = _current_principal_key()
         self._stored: dict[tuple[_Stream, _Number], int] = {}
@@ -91,7 +91,7 @@ class SharedReplay:
         """The number of the last message in each open stream."""
         self._last = 0
         self._storing = asyncio.Lock()
-        awaited.add(self._session, self)
+        announcer.add(self._session, self)
 
     async def append(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
         """Store a message and return its event ID, or an empty string if the store is unavailable or full."""
@@ -124,7 +124,7 @@ class SharedReplay:
             self._numbers.pop(stream, None)
         else:
             self._numbers[stream] = number
-        await self._awaited.announce(self._session)
+        await self._announcer.announce(self._session)
         return place
 
     async def find(self, last: str) -> Position | None:
@@ -193,10 +193,10 @@ async def _read(store: Store, key: str) -> bytes | None:
 class Resumption:
     """Resumes streams that belong to sessions in other processes."""
 
-    def __init__(self, awaited: AwaitedSessions) -> None:
-        """Create a resumption. `awaited` reports new messages in other processes' sessions."""
-        self._awaited = awaited
-        self._store = awaited.store
+    def __init__(self, announcer: SessionAnnouncer) -> None:
+        """Create a resumption. `announcer` reports new messages in other processes' sessions."""
+        self._announcer = announcer
+        self._store = announcer.store
         self._room = asyncio.Semaphore(_ROOM)
 
     async def answer(self, last: str, receive: Receive, send: Send) -> bool:
@@ -240,10 +240,10 @@ class Resumption:
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + MAX_WAIT
-        with self._awaited.watch(stream.session) as woken:
+        with self._announcer.watch(stream.session) as woken:
             try:
                 # Ask before the first lookup, so that no message in between is missed.
-                await self._awaited.ask(stream.session)
+                await self._announcer.ask(stream.session)
                 while True:
                     # Clear before the lookup, so that a message that arrives during the lookup ends the next wait.
                     woken.clear()
@@ -265,7 +265,7 @@ class Resumption:
                         async with asyncio.timeout(min(POLL_INTERVAL, left)):
                             await woken.wait()
                     except TimeoutError:
-                        await self._awaited.ask(stream.session)
+                        await self._announcer.ask(stream.session)
             except StateLost:
                 return number
 

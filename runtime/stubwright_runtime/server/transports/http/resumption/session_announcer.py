@@ -24,8 +24,8 @@ _ASKED: Final = "events-asked"
 _KEPT: Final = "events-kept"
 
 
-class AwaitedSessions:
-    """The sessions for which clients are waiting in another process. Only these sessions' messages are announced.
+class SessionAnnouncer:
+    """Announces new messages, but only of sessions for which clients are waiting in another process.
 
     A process in which a client waits asks all processes. From then on, the session's process announces new messages. A
     lost announcement only delays a response, because the waiting process polls the store and asks again.
