@@ -109,7 +109,7 @@ def test_embedded_text_and_blob() -> None:
         ),
         (
             lambda: text("x", last_modified=datetime(2025, 5, 3)),
-            "last_modified must have a time zone, but 2025-05-03T00:00:00 has none",
+            "last_modified must include a time zone: 2025-05-03T00:00:00",
         ),
         (lambda: image("not base64!", "image/png"), "the data is not base64: Only base64 data is allowed"),
         (lambda: image(b"x", "png"), "'png' is not a MIME type"),

@@ -257,7 +257,7 @@ def _annotations(
 def _format_time(moment: datetime | str | None) -> str | None:
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
-            raise ValueError(f"last_modified must have a time zone, but {moment.isoformat()} has none")
+            raise ValueError(f"last_modified must include a time zone: {moment.isoformat()}")
         return moment.isoformat()
     if moment is not None:
         try:
