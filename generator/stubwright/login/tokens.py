@@ -163,7 +163,8 @@ async def register(client: httpx2.AsyncClient, issuer: Issuer, redirect: str, sc
     """
     if not issuer.registration:
         raise LoginError(
-            f"{requests.show(issuer.name)} does not allow programs to register; register a client there yourself and pass --client-id"
+            f"{requests.show(issuer.name)} does not allow programs to register; "
+            "register a client there yourself and pass --client-id"
         )
     described = {
         "client_name": "stubwright",

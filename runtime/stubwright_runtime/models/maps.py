@@ -36,7 +36,7 @@ class Map(Root[dict[str, V]], MutableMapping[str, V], Generic[V]):
         return len(self.root)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether `other` has the same entries and is either an instance of the same class or a mapping that is not a model."""
+        """Return whether `other` is an instance of the same class or a mapping, not a model, and has the same entries."""
         return _equals(self.root, other) if _is_plain(other) else super().__eq__(other)
 
 
