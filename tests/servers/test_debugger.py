@@ -134,8 +134,10 @@ def test_it_waits_for_a_debugger_if_asked_to() -> None:
             "",
             ["--debug-port", "70000"],
             2,
-            "python -m weather_mcp: error: argument --debug-port: "
-            "'70000' is not a port number; expected one such as 5678\n",
+            (
+                "python -m weather_mcp: error: argument --debug-port: "
+                "'70000' is not a port number; expected one such as 5678\n"
+            ),
         ),
     ],
 )

@@ -36,7 +36,7 @@ class Map(Root[dict[str, V]], MutableMapping[str, V], Generic[V]):
         return len(self.root)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether `other` is an instance of the same class or a mapping, not a model, and has the same entries."""
+        """Return whether `other`, an instance of the same class or a mapping but not a model, has the same entries."""
         return _equals(self.root, other) if _is_plain(other) else super().__eq__(other)
 
 
