@@ -587,7 +587,7 @@ _TRACEBACK = """`{folder}/app.py` cannot be imported:
                 f"{_EMPTY}mcp = MCPServer('empty')\n",
                 "app.py:mcp",
                 1,
-                "`{folder}/app.py:mcp` has no tools, resources or prompts to move",
+                "`{folder}/app.py:mcp` has no tools, resources or prompts",
             ),
             ("", "json.py:mcp", 1, "rename this file"),
             (

@@ -34,7 +34,7 @@ _MAX_CACHED: Final = 4096
 
 @dataclass(frozen=True)
 class SchemaValidator:
-    """A root schema with the dialect and `format` semantics of the generated server."""
+    """Validates values against a root schema, with the dialect and `format` semantics of the generated server."""
 
     schema: Json
     formats: Formats = "annotate"
