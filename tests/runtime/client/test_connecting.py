@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import pickle
+import select
 import sys
 import threading
 import time
@@ -46,7 +47,7 @@ from stubwright_runtime.client.rpc.client import RpcClient
 from stubwright_runtime.client.rpc.connection import RpcConnection
 from stubwright_runtime.client.rpc.mcp_error import MCPError
 from stubwright_runtime.client.transports import http
-from stubwright_runtime.client.transports.bounds import Bounds
+from stubwright_runtime.client.transports.bounds import Bound, Bounds
 from stubwright_runtime.client.transports.http import HttpTransport
 from stubwright_runtime.client.transports.process import Command, ServerProcess
 from stubwright_runtime.client.transports.replies import HttpClient, HttpRequest, Reply
@@ -552,6 +553,11 @@ def command(code: str) -> list[str]:
             None,
         ),
         (
+            "import os, sys, time; print('no key is set', file=sys.stderr, flush=True); os.close(0); time.sleep(60)",
+            "closed its standard input",
+            None,
+        ),
+        (
             (
                 "import sys; print('no key is set', file=sys.stderr, flush=True); sys.stdin.readline(); "
                 "sys.stdout.buffer.write('{}'.encode('utf-16')); sys.stdout.flush(); sys.stdin.read()"
@@ -912,3 +918,56 @@ async def test_closing_obeys_a_timeout_that_is_shorter_than_its_own(monkeypatch:
     start = time.monotonic()
     await client.__aexit__(None, None, None)
     assert time.monotonic() - start < 10
+
+
+class Received:
+    """A connection that stores the lines of a process."""
+
+    has_room = True
+    has_answered = False
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.ended = asyncio.Event()
+
+    def find_longest(self) -> Bound:
+        return Bound(None)
+
+    def receive(self, line: bytes) -> None:
+        self.lines.append(line)
+
+    def end(self, _make_error: object) -> None:
+        self.ended.set()
+
+
+async def open_process(code: str) -> tuple[ServerProcess, Received]:
+    program, *arguments = command(code)
+    process, received = ServerProcess(Command(program, arguments), Bounds(None), None), Received()
+    connection: Any = received
+    await process.open(connection)
+    return process, received
+
+
+async def test_output_before_the_first_request_is_read_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    connect_read_pipe = loop.connect_read_pipe
+
+    async def connect_late(protocol: Any, pipe: Any) -> Any:
+        select.select([pipe], [], [])
+        return await connect_read_pipe(protocol, pipe)
+
+    monkeypatch.setattr(loop, "connect_read_pipe", connect_late)
+    count = 50_000  # larger than a pipe, so that the rest is read later
+    process, received = await open_process(f"for number in range({count}): print(number)")
+    await asyncio.wait_for(received.ended.wait(), 10)
+    await process.close(2)
+    assert received.lines == [b"%d" % number for number in range(count)]
+
+
+async def test_the_last_output_of_a_process_is_read_although_its_input_is_closed() -> None:
+    process, received = await open_process("import sys; sys.stdin.read()")
+    process.pipe_connection_lost(0, None)
+    process.pipe_data_received(1, b"1\n2")
+    process.pipe_connection_lost(1, None)
+    await process.close(2)
+    assert received.lines == [b"1", b"2"]

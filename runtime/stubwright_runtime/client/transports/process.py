@@ -29,7 +29,7 @@ from .bounds import Bounds, TooLargeError
 from .standard_error import StandardError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Mapping, Sequence, Set
     from typing import TextIO
 
     from ..rpc.connection import RpcConnection
@@ -214,9 +214,13 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._transport = transport
         self._input = transport.get_pipe_transport(0)
         self._output = transport.get_pipe_transport(1)
-        self._output.set_protocol(_OutputProtocol(self._read, self._output.get_protocol()))
+        asyncio.get_running_loop().call_soon(self._read_directly)  # after the output that asyncio has scheduled
 
-    def _read(self, data: bytes) -> None:
+    def _read_directly(self) -> None:
+        if not self._output.is_closing():
+            self._output.set_protocol(_OutputProtocol(self, self._output.get_protocol()))
+
+    def pipe_data_received(self, _fd: int, data: bytes) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Split a chunk of standard output into lines and deliver them."""
         if self._has_ended or self._is_closing:
             return
@@ -291,7 +295,10 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Fail the connection when the process has closed a pipe."""
         self._writable.set()
-        if fd == 1 and self._begun.strip() and not self._has_ended and not self._is_closing:
+        if fd == 0:  # by exiting, perhaps, and then its last output is still unread
+            asyncio.get_running_loop().call_later(_EXIT_SECONDS, self._check_exit)
+            return
+        if self._begun.strip() and not self._has_ended and not self._is_closing:
             self._lines.append(bytes(self._begun))
             self._begun.clear()
         self._end()
@@ -309,9 +316,14 @@ class ServerProcess(asyncio.SubprocessProtocol):
         left = self._heard + _EXIT_SECONDS - loop.time()
         if self._has_ended or self._is_closing:
             return
-        if left > 0:
-            loop.call_later(left, self._check_silence)
+        if left > 0 or self._is_paused:
+            loop.call_later(max(left, _POLL), self._check_silence)
         else:
+            self._end()
+
+    def _check_exit(self) -> None:
+        if not self._exited.is_set() and not self._has_ended:
+            self._fault = "closed its standard input"
             self._end()
 
     def _end(self) -> None:
@@ -347,12 +359,12 @@ class ServerProcess(asyncio.SubprocessProtocol):
 class _OutputProtocol(asyncio.Protocol):
     """Reads standard output without asyncio's own protocol, which waits one event loop iteration for each chunk."""
 
-    def __init__(self, read: Callable[[bytes], None], default: asyncio.BaseProtocol) -> None:
-        self._read = read
+    def __init__(self, process: ServerProcess, default: asyncio.BaseProtocol) -> None:
+        self._process = process
         self._default = default
 
     def data_received(self, data: bytes) -> None:
-        self._read(data)
+        self._process.pipe_data_received(1, data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._default.connection_lost(exc)
