@@ -333,6 +333,30 @@ async def test_once_is_once_also_beside_a_question(package: ModuleType) -> None:
         assert charged == [1]
 
 
+async def test_once_after_once_is_once_although_a_question_has_ended_the_round(package: ModuleType) -> None:
+    paid = []
+
+    async def charge(name: str) -> str:
+        for _ in range(50):
+            await asyncio.sleep(0)
+        paid.append(name)
+        return name
+
+    async def pay(ctx: Any) -> str:
+        names = [await ctx.once(name, partial(charge, name)) for name in ("deposit", "rest", "tip")]
+        return " ".join(names)
+
+    async def ask(args: Any, ctx: Any) -> str:
+        who, receipt = await asyncio.gather(ctx.ask.who(), pay(ctx))
+        return f"{who.name} {receipt}"
+
+    for era in ERAS:
+        paid.clear()
+        async with client(server(package, ask), era, Person({"name": "Ada"})) as made:
+            assert text(await made.call_tool("ask")) == "Ada deposit rest tip"
+        assert paid == ["deposit", "rest", "tip"]
+
+
 async def test_what_goes_wrong_once_may_be_tried_again(package: ModuleType) -> None:
     tries = []
 

@@ -132,6 +132,7 @@ class InputRequests:
         self._asked: dict[str, int] = {}
         self._pending: dict[str, dict[str, Any]] = {}
         self._missing: list[dict[str, Any]] = []
+        self._is_settled = False
         # An unsolicited answer to one of the server's own questions could confirm a call that the user has not seen.
         for key, response in (responses or {}).items():
             if key in asked if asked is not None else not key.startswith(OWN_PREFIX):
@@ -232,6 +233,9 @@ class InputRequests:
         if key in self._done:
             return self._done[key]
         if key not in self._running:
+            # A concurrent question has stopped the handler, and `asyncio.gather` lets the other coroutines continue.
+            if self._is_settled:
+                raise CallSuspension
             self._running[key] = asyncio.ensure_future(self._run_once(key, function))
         # A concurrent question can stop the handler. The function then continues, and `settle_effects` waits for it.
         return await asyncio.shield(self._running[key])
@@ -294,7 +298,8 @@ class InputRequests:
         self._pending[needed.name] = {"method": ELICIT, "params": params}
 
     async def settle_effects(self) -> None:
-        """Wait for `once` functions that still run, so that later rounds do not call them again."""
+        """Wait for `once` functions that still run, and start no others, so that later rounds do not call them again."""
+        self._is_settled = True
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     def describe(self) -> dict[str, Any]:
@@ -302,7 +307,7 @@ class InputRequests:
         state = {"mark": make_nonce(), **self.state, "asked": [*self._pending]}
         return {
             "resultType": "input_required",
-            "inputRequests": self._pending,
+            "inputRequests": dict(self._pending),
             "requestState": json.dumps(state, separators=(",", ":")),
         }
 
