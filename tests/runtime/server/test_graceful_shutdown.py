@@ -217,3 +217,54 @@ async def test_handlers_that_end_slowly_are_in_the_log(
             pass
     waits = [record.message for record in caplog.records if "__aexit__ has been running" in record.message]
     assert waits == ["the handlers' __aexit__ has been running for 0.05 seconds; still waiting"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("has_started", [False, True])
+async def test_a_handler_that_ignores_its_cancellation_leaves_no_traceback(
+    has_started: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graceful_shutdown, "_LAST_ERRORS", 0.0)
+    monkeypatch.setattr(graceful_shutdown, "_LATE", 0.0)
+    monkeypatch.setattr(graceful_shutdown, "_LATEST", 0.0)
+    is_called = asyncio.Event()
+
+    async def hang(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await app(scope, receive, send)
+            return
+        if has_started:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        is_called.set()
+        await asyncio.Event().wait()
+
+    server, listener = await _start(0, app=hang)
+    with closing(socket.create_connection(listener.getsockname())) as link:
+        link.sendall(REQUEST % 1)
+        await is_called.wait()
+        await server.shutdown([listener])
+        answer = await asyncio.to_thread(_answer, link)
+    if has_started:
+        assert answer.endswith(b"5\r\nfirst\r\n0\r\n\r\n")
+    else:
+        assert answer.startswith(b"HTTP/1.1 500 ")
+        assert b'"message":"The server stopped before it could respond.' in answer
+    assert "Traceback" not in caplog.text
+    assert "a handler is still running; its request ends without a result" in caplog.text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_only_a_second_sigint_kills_a_server_that_waits_for_requests(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[Any] = []
+    monkeypatch.setattr(signal, "signal", lambda *given: killed.append(given))
+    monkeypatch.setattr(signal, "raise_signal", killed.append)
+    server, listener = await _start(5)
+    server.handle_exit(number, None)
+    assert killed == []
+    server.handle_exit(number, None)
+    assert killed == ([(number, signal.SIG_DFL), number] if number == signal.SIGINT else [])
+    await server.shutdown([listener])

@@ -53,9 +53,10 @@ _COMMON: Final = ("initialize", "ping", "server/discover", LISTENING, "notificat
 LISTS: Final = {section.method: section.name for section in SECTIONS}
 """The names of the lists, such as `tools`, by list method, such as `tools/list`."""
 
-_STOPPED: Final = (
+STOPPED: Final = (
     "The server stopped before it could respond. The request may have taken effect; check before you send it again."
 )
+"""The error message for requests that are still pending when the server stops."""
 
 
 class Core(Hub):
@@ -233,7 +234,7 @@ class Core(Hub):
                 pending.discard(task)
                 stopped.discard(task)
             record_status("cancelled", "cancelled")
-            raise ProtocolError(INTERNAL_ERROR, _STOPPED)
+            raise ProtocolError(INTERNAL_ERROR, STOPPED)
 
         return call
 

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Final, cast
 import uvicorn
 from uvicorn.lifespan.on import LifespanOn
 
+from .....mcp.errors import INTERNAL_ERROR
 from .....observability.logs import log
+from ....app.core import STOPPED
 from ....execution.signals import stop_signals
+from ..rejections import Rejection
 from .connections import (
     BATCH,
     IDLE,
@@ -25,7 +28,7 @@ from .direct import CLOSE
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Awaitable, Callable, Generator
+    from collections.abc import Callable, Generator
     from types import FrameType
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -94,22 +97,38 @@ class _Lifespan(LifespanOn):
 
 
 class _ClosingApp:
-    """An ASGI wrapper that adds `Connection: close` to responses after a stop signal."""
+    """An ASGI wrapper for the time after a stop signal: adds `Connection: close` to responses, and responds to requests
+    whose handlers do not stop.
+    """
 
     def __init__(self, app: ASGIApp, connections: Connections) -> None:
         self._app = app
         self._connections = connections
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        if not self._connections.is_closing or scope["type"] != "http":
-            return self._app(scope, receive, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_started = False
 
-        async def close(message: Message) -> None:
-            if message["type"] == "http.response.start" and CLOSE not in message["headers"]:
-                message = {**message, "headers": [*message["headers"], CLOSE]}
+        async def send_and_close(message: Message) -> None:
+            nonlocal has_started
+            if message["type"] == "http.response.start":
+                has_started = True
+                if self._connections.is_closing and CLOSE not in message["headers"]:
+                    message = {**message, "headers": [*message["headers"], CLOSE]}
             await send(message)
 
-        return self._app(scope, receive, close)
+        try:
+            await self._app(scope, receive, send_and_close)
+        except asyncio.CancelledError:
+            if scope["type"] != "http" or not self._connections.is_closing:
+                raise
+            log().warning("a handler is still running; its request ends without a result")
+            body = b""
+            if not has_started:
+                response = Rejection(500, STOPPED, INTERNAL_ERROR).answer()
+                body = response.body
+                headers = [*response.headers, CLOSE]
+                await send({"type": "http.response.start", "status": response.status, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
 
 
 class GracefulServer(uvicorn.Server):
@@ -188,7 +207,8 @@ class GracefulServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal, even during the application's startup and shutdown, when uvicorn ignores signals."""
         lifespan = getattr(self, "lifespan", None)  # uvicorn sets it after its signal handlers
-        if isinstance(lifespan, _Lifespan) and lifespan.is_ending:
+        is_repeated = sig == signal.SIGINT and self.should_exit and self.started
+        if is_repeated or (isinstance(lifespan, _Lifespan) and lifespan.is_ending):
             # The shutdown may hang, and uvicorn has no timeout, so the second signal kills the process immediately.
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
