@@ -88,12 +88,12 @@ class Listeners:
         outgoing = cast("Notifier", request.channel)
         uris: list[str] = wanted.get("resourceSubscriptions") or []
         check_subscriptions(uris)
+        honored: dict[str, Any] = {flag: True for flag in _FLAGS if wanted.get(flag)}
+        if uris:  # also those that the caller may not read, because unknown resources are acknowledged, too
+            honored["resourceSubscriptions"] = uris
         if (scopes := self._hub.scopes) is not None:
             principal = scopes.widen(request.principal)
             uris = [uri for uri in uris if scopes.reaches(principal, uri)]
-        honored: dict[str, Any] = {flag: True for flag in _FLAGS if wanted.get(flag)}
-        if uris:
-            honored["resourceSubscriptions"] = uris
         if feed is not None:
             honored |= feed.honored
         meta = {SUBSCRIPTION_ID: request.id}
