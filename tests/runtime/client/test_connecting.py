@@ -971,3 +971,20 @@ async def test_the_last_output_of_a_process_is_read_although_its_input_is_closed
     process.pipe_connection_lost(1, None)
     await process.close(2)
     assert received.lines == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("iterations", range(2, 6))
+async def test_a_start_that_is_cancelled_ends_with_its_process(iterations: int) -> None:
+    program, *arguments = command("import sys; sys.stdin.read()")
+    bounds = Bounds(None)
+    process = ServerProcess(Command(program, arguments), bounds, None)
+    connecting = asyncio.ensure_future(RpcClient(process, bounds, read_timeout_seconds=5).__aenter__())
+    for _ in range(iterations):
+        await asyncio.sleep(0)
+    connecting.cancel()
+    _, pending = await asyncio.wait((connecting,), timeout=10)
+    assert not pending
+    assert connecting.cancelled()
+    pid = process._transport.get_pid()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -123,8 +123,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
             program = shutil.which(program, path=environment.get("PATH")) or program
             options = {"creationflags": subprocess.CREATE_NO_WINDOW}
         self._writable.set()
-        try:
-            await asyncio.get_running_loop().subprocess_exec(
+        starting = asyncio.ensure_future(
+            asyncio.get_running_loop().subprocess_exec(
                 lambda: self,
                 program,
                 *self._command.arguments,
@@ -133,6 +133,9 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 stderr=self._errors.writing,
                 **options,
             )
+        )
+        try:
+            await _complete(starting)
         except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
             raise ServerNotFound(self.name, f"cannot be started: {self._explain(error)}") from None
         finally:
@@ -368,6 +371,21 @@ class _OutputProtocol(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._default.connection_lost(exc)
+
+
+async def _complete(starting: asyncio.Future[Any]) -> None:
+    """Wait for a process's start, also if the caller is cancelled, so that `close` can then stop the process.
+
+    If asyncio's own start is cancelled, it kills the process and waits for pipes that it never closes.
+    """
+    try:
+        await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        while not starting.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait((starting,))
+        starting.exception()  # otherwise asyncio logs it
+        raise
 
 
 def _describe_exit(status: int | None) -> str:
