@@ -975,9 +975,8 @@ async def test_the_last_output_of_a_process_is_read_although_its_input_is_closed
 
 @pytest.mark.parametrize("iterations", range(2, 6))
 async def test_a_start_that_is_cancelled_ends_with_its_process(iterations: int) -> None:
-    program, *arguments = command("import sys; sys.stdin.read()")
     bounds = Bounds(None)
-    process = ServerProcess(Command(program, arguments), bounds, None)
+    process = ServerProcess(Command("sh", ["-c", "sleep 60; :"]), bounds, None)  # its child keeps the pipes open
     connecting = asyncio.ensure_future(RpcClient(process, bounds, read_timeout_seconds=5).__aenter__())
     for _ in range(iterations):
         await asyncio.sleep(0)
