@@ -298,7 +298,7 @@ class InputRequests:
         self._pending[needed.name] = {"method": ELICIT, "params": params}
 
     async def settle_effects(self) -> None:
-        """Start no more `once` functions, and wait for those that run, so that later rounds do not call them again."""
+        """Wait for running `once` functions and start no others, so that later rounds do not call them again."""
         self._is_settled = True
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 

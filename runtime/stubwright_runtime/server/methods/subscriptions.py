@@ -89,7 +89,7 @@ class Listeners:
         uris: list[str] = wanted.get("resourceSubscriptions") or []
         check_subscriptions(uris)
         honored: dict[str, Any] = {flag: True for flag in _FLAGS if wanted.get(flag)}
-        if uris:  # also those that the caller may not read, because unknown resources are acknowledged, too
+        if uris:  # including hidden resources, because unknown resources are acknowledged, too
             honored["resourceSubscriptions"] = uris
         if (scopes := self._hub.scopes) is not None:
             principal = scopes.widen(request.principal)
