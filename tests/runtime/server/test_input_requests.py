@@ -343,7 +343,10 @@ async def test_once_after_once_is_once_although_a_question_has_ended_the_round(p
         return name
 
     async def pay(ctx: Any) -> str:
-        names = [await ctx.once(name, partial(charge, name)) for name in ("deposit", "rest", "tip")]
+        names = []
+        for name in ("deposit", "rest", "tip"):
+            names.append(await ctx.once(name, partial(charge, name)))
+            await asyncio.sleep(0.01)  # until after the round's response
         return " ".join(names)
 
     async def ask(args: Any, ctx: Any) -> str:

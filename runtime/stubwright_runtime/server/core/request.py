@@ -127,6 +127,7 @@ class Request(Scope):
         patience: The maximum time to wait for a thread, in seconds; `None` for the pool's default.
         progress: The last progress that was sent.
         rounds: The questions and answers (`InputRequests`); `None` before the first question.
+        is_suspended: True once a question has ended the handler's run; coroutines of the handler may still run.
         arguments: The arguments of a tool call; empty if absent.
         size: The size of the arguments as JSON, in bytes; `None` if they are not JSON.
         errors: Argument errors that no schema can express: arguments sent under both an old and a new name.
@@ -164,6 +165,7 @@ class Request(Scope):
     patience: float | None = None
     progress: float = -math.inf
     rounds: Any = None
+    is_suspended: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
     size: int | None = None
     errors: Sequence[str] = ()

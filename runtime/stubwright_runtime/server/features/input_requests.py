@@ -132,7 +132,6 @@ class InputRequests:
         self._asked: dict[str, int] = {}
         self._pending: dict[str, dict[str, Any]] = {}
         self._missing: list[dict[str, Any]] = []
-        self._is_settled = False
         # An unsolicited answer to one of the server's own questions could confirm a call that the user has not seen.
         for key, response in (responses or {}).items():
             if key in asked if asked is not None else not key.startswith(OWN_PREFIX):
@@ -234,7 +233,7 @@ class InputRequests:
             return self._done[key]
         if key not in self._running:
             # A concurrent question has stopped the handler, and `asyncio.gather` lets the other coroutines continue.
-            if self._is_settled:
+            if self._request.is_suspended:
                 raise CallSuspension
             self._running[key] = asyncio.ensure_future(self._run_once(key, function))
         # A concurrent question can stop the handler. The function then continues, and `settle_effects` waits for it.
@@ -299,7 +298,7 @@ class InputRequests:
 
     async def settle_effects(self) -> None:
         """Wait for running `once` functions and start no others, so that later rounds do not call them again."""
-        self._is_settled = True
+        self._request.is_suspended = True
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     def describe(self) -> dict[str, Any]:
