@@ -75,7 +75,8 @@ def read(source: Source, limits: Limits) -> tuple[ServerListing, PythonServer]:
         facts = _read_report(report)
     if facts is None or not any(listing.sections.values()):
         raise MigrationError(
-            f"`{source.label}` has no tools, resources or prompts; if a function adds " "them, specify a file that imports the server and calls that function"
+            f"`{source.label}` has no tools, resources or prompts; if a function adds them, "
+            "specify a file that imports the server and calls that function"
         )
     return listing, _make_server(source, facts, listing)
 

@@ -82,7 +82,7 @@ def parse(entry: Any, environment: Mapping[str, str]) -> Server:
     used: dict[str, str] = {}
     if "command" in entry:
         if entry.get("cwd") not in (None, "", "."):
-            raise EntryError("the command runs in the folder that `cwd` specifies; run `stubwright lock -- COMMAND` in that folder")
+            raise EntryError("the command runs in the folder in `cwd`; run `stubwright lock -- COMMAND` in that folder")
         words = _expand_all([entry["command"], *_get_list(entry, "args")], environment, used)
         own = _expand_values(_get_mapping(entry, "env"), environment, used)
         return Server(command=tuple(words), variables={**used, **own})
