@@ -84,7 +84,6 @@ NOT_MODELS: Final = frozenset(
 
 
 def _qualify(kind: Type) -> Type:
-    """Prefix model names in a type with `_models.`."""
     models = kind.names - NOT_MODELS
     return replace(kind, text=qualify_names(kind.text, Name("_models"), models)) if models else kind
 
@@ -178,7 +177,7 @@ class Parameter:
     """A method's parameter.
 
     Attributes:
-        given: The type of its values.
+        given: The type of the values.
         default: The source after `=`.
         can_be_omitted: True if requests can omit the argument.
         wire: The argument's name in requests; empty if the parameter is not sent as an argument.
@@ -396,7 +395,10 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
 
 
 def _input(tool: ir.Tool) -> Type:
-    """Return the type of a tool's arguments class; `choices` also has the shared classes that it extends or aliases."""
+    """Return the type of a tool's arguments class.
+
+    `choices` includes the shared classes that the class extends or aliases.
+    """
     kind = make_plain(naming.name_input_class(tool.names))
     others = (naming.name_shared_class(naming.name_shared(name)) for name in tool.input.extended)
     return replace(kind, choices=(*kind.choices, *others))
@@ -496,14 +498,13 @@ def describe_tool_method(
 
 
 def _cursor(tool: ir.Tool, taken: Collection[Name]) -> Argument:
-    """Return the argument for a page's cursor, which handlers do not receive."""
+    """Return the client's argument for a page cursor, which handlers do not receive."""
     schema = tool.sent.wire["properties"][vocabulary.CURSOR]
     name = naming.find_free(Name(vocabulary.CURSOR), taken)
     return Argument(vocabulary.CURSOR, name, STR, False, False, schema["description"], None)
 
 
 def _page_items(tool: ir.Tool, classes: Iterable[Class]) -> tuple[Name, Type]:
-    """Return the name of the attribute with a page's items, and the items' type."""
     output = next(each for each in classes if each.name == naming.name_output_class(tool.names))
     field = next(each for each in output.fields if each.wire == tool.paginate["items"])
     inner = next((item for choice in field.type.choices if (item := list_item(choice)) is not None), None)
@@ -571,7 +572,7 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
 
 
 def _make_parameter(wire: str, name: Name, kind: Type, *, required: bool) -> Parameter:
-    """Convert an argument to a client parameter, which requests can omit unless the argument is required."""
+    """Convert an argument to a client parameter. Requests can omit the parameter unless the argument is required."""
     return Parameter(name, kind, None if required else Name("OMIT"), not required, wire)
 
 

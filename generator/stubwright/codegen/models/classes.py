@@ -165,7 +165,7 @@ Key: TypeAlias = Object | Expression
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A default's expression. `builds` is true if the expression creates models, so that it is not a literal."""
+    """A default's expression. `builds` is true if the expression creates models and is therefore not a literal."""
 
     source: Code
     builds: bool = False
@@ -243,7 +243,6 @@ class _Planner:
         return (*plans, *aliases), tuple(sorted(self.used, key=lambda each: each.name))
 
     def _collect(self, document: Document, root: Key) -> None:
-        """Collect the schemas that need a class, starting at the root, in source order."""
         waiting: list[tuple[Key, Pointer]] = [(root, ())]
         while waiting:
             key, pointer = waiting.pop(0)
@@ -264,7 +263,7 @@ class _Planner:
         return [each for each in thing.properties if each not in other.properties]
 
     def _base(self, document: Document, thing: Object) -> tuple[ImportedType | None, Object]:
-        """Return the shared class that an object's class extends and the shared object, or None and an empty object.
+        """Return the shared class that an object's class extends, with the shared object, or None with an empty object.
 
         The object's schema must reference the shared schema without changing any of its properties.
         """
@@ -308,7 +307,7 @@ class _Planner:
                         yield from self._find_classes(document, item, (*pointer, keyword, index), above)
 
     def _name(self, fixed: Mapping[Key, Name]) -> None:
-        """Assign each class its shortest name that does not collide."""
+        """Give each class the shortest name that no other class has."""
         stems = {part.document.name: (part.stem or self.stem, part.name) for part in self.parts}
         every = {
             key: _ladder(*stems[group.document.name], group) for key, group in self.groups.items() if key not in fixed
@@ -345,7 +344,7 @@ class _Planner:
         self.names |= {key: names[twin] for key, twin in self.twins.items()}
 
     def _merge_equal(self, names: Mapping[Key, str]) -> dict[Key, Key]:
-        """Map classes with the same name and the same schema to the first of them, which they all use."""
+        """Map classes that have the same name and schema to the first such class, which replaces the others."""
         places = Counter(key.pointer for key in names if isinstance(key, Object))
         alike: dict[tuple[str, str], list[Key]] = defaultdict(list)
         for key, name in names.items():
@@ -498,13 +497,12 @@ class _Planner:
         return self.types[settled]
 
     def _find_shared_type(self, document: Document, expression: Expression) -> ImportedType | None:
-        """Return the type of the shared enumeration or scalar that an expression only references, if any."""
+        """Return the type of a shared enumeration or scalar if an expression only references that schema, or None."""
         name = document.find_shared_whole(expression)
         home = self.imported.get(name) if name is not None else None
         return home if home is not None and home.is_type and home.name not in self.attributes else None
 
     def _is_scalar(self, document: Document, expression: Expression) -> bool:
-        """Return whether an expression only references a shared scalar that has a named type."""
         home = self._find_shared_type(document, expression)
         return home is not None and bool(home.scalars)
 
@@ -529,13 +527,12 @@ class _Planner:
         return [home for home in types if others.isdisjoint(home.scalars)]
 
     def _choices(self, document: Document, expression: Expression) -> Sequence[Expression]:
-        """Return the alternatives in an expression's `anyOf` and `oneOf`, before references are resolved."""
         if isinstance(expression, Leaf):
             return [leaf for keyword in ("anyOf", "oneOf") for leaf in document.find_children(expression, keyword)]
         return expression.parts if isinstance(expression, AnyOf) else ()
 
     def _spell_out(self, schema: Json) -> Json:
-        """Replace the shared scalars in a schema of types with their definitions."""
+        """Replace references to shared scalars with the scalars' definitions."""
         match schema:
             case {"$ref": str(reference)}:
                 name = reference.rpartition("/")[2]
@@ -557,7 +554,7 @@ class _Planner:
     def _schema(
         self, document: Document, shape: Shape, named: Sequence[ImportedType] = (), *, null: bool = True
     ) -> Json:
-        """Convert a shape to a schema of types. Drops `null` from unions unless `null` is true.
+        """Convert a shape to a schema of types. Unless `null` is true, unions omit `null`.
 
         Constants of `named` enumerations and values of named scalars are represented by name.
         """
@@ -614,7 +611,7 @@ class _Planner:
         return home.name if home is not None else self.names[thing]
 
     def _find_home(self, document: Document, thing: Object) -> ImportedType | None:
-        """Return the class for an object that is a shared schema or a variant of a shared union."""
+        """Return the class for an object that is a shared schema or a variant of a shared union, otherwise None."""
         name = document.find_shared(thing)
         return self.imported.get(name) if name is not None else self._variant(document, thing)
 
@@ -629,7 +626,7 @@ class _Planner:
         return ImportedType(home.variants[objects.index(thing)], home.module)
 
     def _mapping(self, part: ModelDocument) -> ImportedType | None:
-        """Return the shared mapping's class if a result consists of only that mapping."""
+        """Return the class of a shared mapping if a result consists of only that mapping, otherwise None."""
         document = part.document
         shape = document.shape(document.root)
         if part.role == "input" or not is_mapping(shape):
@@ -641,7 +638,7 @@ class _Planner:
         return None
 
     def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
-        """Return a default as a Python expression, or None if it does not have the type of `expression`."""
+        """Return a default as a Python expression, or None if the default does not have the type of `expression`."""
         settled = document.resolve(expression)
         key = settled, id(value)  # the id stays valid, since the document outlives this plan
         if key not in self.defaults:
@@ -697,19 +694,19 @@ class _Planner:
 
 
 def _is_open(document: Document, thing: Object) -> bool:
-    """Return whether an object's schema explicitly allows any other keys."""
+    """Return whether an object's schema explicitly allows arbitrary additional properties."""
     leaves = document.find_leaves(Leaf(document.name, thing.pointer)) if thing.pointer is not None else ()
     values = [document.get_value(leaf) for leaf in leaves]
     return any(isinstance(each, dict) and each.get("additionalProperties") in (True, {}) for each in values)
 
 
 def _is_among(value: Json, members: Iterable[Json]) -> bool:
-    """Return whether a list contains a constant. Unlike `in`, distinguishes `1` from `true`."""
+    # Unlike `in`, this distinguishes `1` from `true`.
     return any(type(value) is type(each) and value == each for each in members)
 
 
 def _rename_shadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[FieldPlan, ...]:
-    """Rename fields whose names are `reserved`, or equal a class in one of the fields' types.
+    """Rename fields whose names are `reserved` or equal the name of a class in one of the fields' types.
 
     Inside the class body, the attribute would shadow the class.
     """
@@ -725,13 +722,12 @@ def _rename_shadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tu
 
 
 def _list_defaults(document: Document, expression: Expression) -> list[Json]:
-    """Return the defaults in an expression's schemas, the effective one first."""
     values = [document.get_value(leaf) for leaf in document.find_leaves(expression)]
     return [value["default"] for value in values if isinstance(value, dict) and "default" in value]
 
 
 def _is_infinite(document: Document, expression: Expression) -> bool:
-    """Return whether a default expands infinitely, because a property that it omits has the same default."""
+    """Return whether a default expands infinitely because a property that it omits has the same default."""
     seen: set[Expression] = set()
     pending = [expression]
     while pending:
@@ -749,7 +745,7 @@ def _is_infinite(document: Document, expression: Expression) -> bool:
 def _find_omitted(
     document: Document, value: Json, expression: Expression, seen: set[tuple[Expression, int]]
 ) -> Iterator[Expression]:
-    """Yield the properties that a value or its nested values omit although their types declare them."""
+    """Yield the declared properties that a value or its nested values omit."""
     if (expression, id(value)) in seen:
         return
     seen.add((expression, id(value)))
@@ -780,7 +776,6 @@ def _root(document: Document) -> Key:
 
 
 def _is_plain_object(shape: Shape) -> bool:
-    """Return whether the shape is one object without declared properties."""
     return len(shape) == 1 and isinstance(shape[0], Object) and not shape[0].properties
 
 
@@ -906,7 +901,6 @@ def _format_validation(name: Name, value: Json) -> _Value:
 
 
 def _format_collection(brackets: LiteralString, members: Sequence[_Value | None]) -> _Value | None:
-    """Return a list, tuple or mapping literal of these members, or None if a member has no expression."""
     there = [member for member in members if member is not None]
     if len(there) < len(members):
         return None
@@ -914,19 +908,23 @@ def _format_collection(brackets: LiteralString, members: Sequence[_Value | None]
 
 
 def _is_represented(value: Json, form: str) -> bool:
-    """Return whether the Python type of the string format `form` represents `value` without loss."""
     from stubwright_runtime.schema.exact_formats import fits  # loads pydantic
 
     return isinstance(value, str) and fits(form, value)
 
 
 def _has_converted_strings(schema: Json, value: Json) -> bool:
-    """Return whether a default contains strings that the runtime converts, which type checkers cannot infer."""
+    """Return whether a default contains strings that the runtime converts.
+
+    Type checkers cannot infer the converted types.
+    """
     return any(True for _ in find_formats(schema)) and '"' in json.dumps(value)
 
 
 def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
-    """Return whether a default needs a cast, since type checkers would infer a list of only these models.
+    """Return whether a default needs a cast.
+
+    Type checkers would otherwise infer only the classes of the default's models.
 
     A cast is needed only if the field's type is wider. Checkers report redundant casts.
     """
@@ -939,8 +937,8 @@ def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
 def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
     """Return whether type checkers need a cast for a default that is a list, mapping or tuple.
 
-    In an assignment, checkers infer the declared type. In a call such as `Field(…)`, mypy only does so for non-union
-    types, and pyright does not infer the item type of an empty list.
+    In an assignment, checkers infer the declared type. In a call such as `Field(…)`, mypy infers the declared type only
+    if it is not a union, and pyright does not infer the item type of an empty list.
     """
     if source[0] in "[{":
         match schema:
@@ -952,7 +950,6 @@ def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
 
 
 def _has_uninferable_part(schema: Json, value: Json) -> bool:
-    """Return whether a value contains a list or mapping whose type mypy cannot infer."""
     match schema, value:
         case {"anyOf": choices}, list() | dict():
             several = [choice for choice in choices if choice.get("type") in ("array", "object")]
@@ -970,7 +967,7 @@ def _has_uninferable_part(schema: Json, value: Json) -> bool:
 
 
 def _infer_type(value: Json) -> Json:
-    """Return, as a schema, the type that checkers infer for a standalone value, or None if they disagree."""
+    """Return, as a schema, the type that checkers infer for a standalone value, or None if the checkers disagree."""
     match value:
         case list() | dict():
             kinds: list[Json] = []
@@ -1068,14 +1065,14 @@ def _is_of_one_class(schema: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Trail:
-    """A location for naming a class: from the root or a definition, through properties, lists and alternatives."""
+    """A path that a class is named after: from the root or a definition, through properties, lists and alternatives."""
 
     definition: str | None
     steps: tuple[naming.Step, ...]
 
 
 def _choose_pointer(group: _ClassGroup) -> Pointer:
-    """Return the location to name a class after: the shortest one in a definition, or else the shortest one."""
+    """Return the location to name a class after: the shortest in a definition, otherwise the shortest of all."""
     return min(group.pointers, key=_rank)
 
 
@@ -1145,7 +1142,7 @@ def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
 
 @dataclass(slots=True)
 class _Group:
-    """Counts, over a choice's alternatives, of constants, properties, `required` keys and objects."""
+    """The numbers of a choice's alternatives that are objects, or have each constant, property and `required` key."""
 
     constants: Counter[tuple[str, str]] = field(default_factory=Counter)
     properties: Counter[str] = field(default_factory=Counter)
@@ -1154,7 +1151,7 @@ class _Group:
 
 
 def _group(document: Document, pointer: Pointer) -> _Group:
-    """Count the keywords in the choice that contains `pointer`; return zero counts if there is none."""
+    """Count the keywords in the choice that contains `pointer`. Return zero counts if `pointer` is not in a choice."""
     return _grouped(document, pointer[:-1]) if isinstance(pointer[-1], int) else _Group()
 
 

@@ -127,7 +127,7 @@ def _list_reusable(
 def _with_parameters(
     shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, ImportedType], taken: ReservedNames
 ) -> dict[str, ImportedType]:
-    """Return the named shared schemas' classes, with their fields as `parameters`."""
+    """Return the classes of the shared schemas in `names`, keyed by name, with their fields as `parameters`."""
     imported = _make_relative("", homes)
     schemas = [schema for schema in shared if schema.name in names]
     drafts = []
@@ -157,7 +157,7 @@ def make_modules(
 
 
 def _make_relative(folder: str, shared: Mapping[str, ImportedType]) -> dict[str, ImportedType]:
-    """Make module paths relative to the parent of `folder`; if `folder` is empty, to the importing folder."""
+    """Make module paths relative to the parent of `folder` or, if `folder` is empty, to the importing folder."""
     return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
 
 
@@ -184,7 +184,6 @@ def _list_redacted(tool: ir.Tool) -> tuple[Way, ...]:
 
 
 def _is_of_objects(schema: ir.Schema) -> bool:
-    """Return whether the schema's root has an effective `type: object`."""
     dialect = dialects.find_dialect(schema.wire) or dialects.DRAFT_2020_12
     hidden = "$ref" in schema.wire and dialect.reference_hides_siblings
     return schema.wire.get("type") == "object" and not hidden
@@ -280,7 +279,7 @@ def make_shared_modules(
 
 
 def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, ImportedType]) -> list[list[ir.SharedSchema]]:
-    """Group the shared schemas that have classes: the members of a reference cycle form one group."""
+    """Group the shared schemas that have classes. The members of a reference cycle form one group."""
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
         if schema.name in homes and not homes[schema.name].is_type:
@@ -378,7 +377,6 @@ from typing import Final, Literal, TypeAlias
 
 
 def _reexport(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
-    """Return a module that imports a shared schema's classes from the module `home` and exports them."""
     own = tuple(replace(each, place=schema.schema.place) for each in classes)
     head = fill(_HEAD, format_docstring(f"Models of the shared schema ``{schema.name}``."))
     (taken,) = make_groups({f".{home}": [each.name for each in own]})
@@ -627,7 +625,7 @@ def _class(plan: ClassPlan, written: ClassSource | None, place: Place) -> Class:
 
 
 def _annotation(plan: FieldPlan, kind: Type) -> Type:
-    """Return a field's annotation: its type, extended for a field that can be absent."""
+    """Return a field's annotation: its type, extended if the field can be absent."""
     if plan.form == "absent":
         return surface.make_optional(kind)
     if plan.form == "nullable":
@@ -658,7 +656,7 @@ class ClassSource:
 
 
 def _write_classes(plans: Sequence[ClassPlan], used: Collection[ImportedType]) -> dict[Name, ClassSource]:
-    """Render classes with the generator, in the order that `_sort` returns."""
+    """Render classes with datamodel-code-generator, in the order that `_sort` returns."""
     plans = _sort([plan for plan in plans if not plan.is_alias])
     members: dict[Code, Sequence[Code]] = {
         each.name: _choices_of(each.members) if each.members else _list_scalar_choices(each)
@@ -698,14 +696,14 @@ def _sort(plans: Sequence[ClassPlan]) -> list[ClassPlan]:
 
 
 def _list_base_classes(plan: ClassPlan) -> Iterator[Name]:
-    """Yield the classes in the brackets of a class's base; none if the class represents an object."""
+    """Yield the classes in the brackets of a class's base. Yield nothing for a class that represents an object."""
     return find_referred(plan.root if plan.values is None else None)
 
 
 def _write_class(
     plan: ClassPlan, later: Container[str], roots: Collection[str], members: Mapping[Code, Sequence[Code]]
 ) -> ClassSource:
-    """Render a class with the generator.
+    """Render a class with datamodel-code-generator.
 
     Args:
         later: Classes that can follow `plan` in the module. The base class's brackets quote them.
@@ -790,7 +788,7 @@ def _data_type(schema: Json, later: Container[str] = (), roots: Collection[str] 
 
 
 def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:
-    """Return the `Type` that the generator printed. The check of its class has already covered the source.
+    """Return the `Type` that the generator printed. The check of the class has already covered the source.
 
     `members` are the alternatives behind the types of shared enumerations and scalars.
     """
@@ -803,7 +801,7 @@ def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]
 
 
 def _choices(printed: DataType, hint: str) -> Iterator[Code]:
-    """Yield a union's alternatives, with each `Literal` value separate; yield a type that is not a union unchanged."""
+    """Yield a union's alternatives, with each `Literal` value separate. Yield a type that is not a union unchanged."""
     members = [(member, member.type_hint) for member in printed.data_types]
     literals = [format_literal(value) for value in printed.literals]
     if members and hint == " | ".join(text for _, text in members):

@@ -21,9 +21,10 @@ _CONDITIONS = ("if", "not", "dependentSchemas", "dependencies", "unevaluatedProp
 def describe(
     document: Document, expression: Expression, is_described: Callable[[Expression], bool] = lambda _: False
 ) -> str:
-    """Return a schema's description and a sentence for each keyword that its type cannot express; may be empty.
+    """Return a schema's description, and a sentence for each keyword that the schema's type cannot express.
 
-    If `is_described` returns true for the type, it is described elsewhere, so the sentences are omitted.
+    If `is_described` returns true for the type, the type is described elsewhere, and the sentences are omitted. The
+    result can be empty.
     """
     leaves = [*document.find_leaves(expression)]
     text = next((text for leaf in leaves if (text := _text(document.get_value(leaf), "description"))), "")
@@ -84,13 +85,11 @@ def _sentences(document: Document, leaf: Leaf, is_described: Callable[[Expressio
 
 
 def _keywords(document: Document, leaf: Leaf) -> Mapping[str, Json]:
-    """Return the subschema's keywords that its dialect defines, and `deprecated` in every dialect."""
     known = document.dialect.keywords | {"deprecated"}
     return {keyword: value for keyword, value in document.get_keywords(leaf).items() if keyword in known}
 
 
 def _items(document: Document, item: Expression) -> Iterator[str]:
-    """Yield a sentence about the items of a list of scalars."""
     if all(isinstance(each, AnyScalar) for each in document.shape(item)):
         added = [text for leaf in document.find_leaves(item) for text in _describe_bounds(_keywords(document, leaf))]
         if added:

@@ -157,7 +157,7 @@ def _is_decorator(value: ast.expr) -> bool:
 
 
 def _is_import_of_models(part: ast.ImportFrom) -> bool:
-    """Return whether an import has only names that models use, and does not rename a callable."""
+    """Return whether an import has only names that models use and renames no callable."""
     names = {alias.asname or alias.name for alias in part.names}
     if part.level:
         return _CALLED.isdisjoint(names) and "*" not in names

@@ -50,7 +50,7 @@ class _Walk:
     seen: dict[tuple[Expression, Way], bool] = field(default_factory=dict)
 
     def follow(self, expression: Expression, way: Way) -> bool:
-        """Redact the targets of a path in an expression; return whether every target is in a class."""
+        """Redact the targets of a path in an expression. Return whether every target is in a class."""
         settled = self.document.resolve(expression)
         if (settled, way) in self.seen:
             return self.seen[settled, way]

@@ -322,12 +322,10 @@ class Document:
                 yield Leaf(self.name, pointer)
 
     def _index_bundled(self, pointer: Pointer) -> None:
-        """Index the bundled schema that contains `pointer`, on first use."""
         if self.bundled and pointer not in self._values and self._outline.enter(pointer[:2]):
             self._resolve_references()
 
     def _resolve_references(self) -> None:
-        """Resolve the references that have been added since the last call."""
         while new := self._outline.references[self._followed :]:
             self._followed += len(new)
             if any(reference.keyword != "$ref" for reference in new):  # dynamic references can have several targets
@@ -448,7 +446,6 @@ class Document:
         return [], self._child(leaf, "items")
 
     def _branches(self, leaf: Leaf) -> Iterator[Sequence[Expression]]:
-        """Yield the alternatives in each of the subschema's combining keywords."""
         for keyword in ("anyOf", "oneOf"):
             if leaves := [*self.find_children(leaf, keyword)]:
                 yield leaves
@@ -474,7 +471,7 @@ def _count(value: Json) -> int | None:
 
 
 def _is_text(value: str) -> bool:
-    """Return whether a string can be encoded: JSON can contain lone surrogates, but pydantic rejects them."""
+    # JSON can contain lone surrogates, but pydantic rejects them.
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
@@ -484,7 +481,6 @@ def read_integer(value: float) -> int | None:
 
 
 def _widen_enum(values: Sequence[Json]) -> Iterator[Alternative]:
-    """Yield a constant for each member, or only the members' types if there are too many."""
     for each in map(make_constant, values):
         yield AnyScalar(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
 
@@ -510,7 +506,6 @@ def make_constant(value: Json) -> Alternative:
 
 
 def _objects(shape: Shape) -> list[Object]:
-    """Return the objects among a shape's alternatives; for `any`, an object without properties."""
     objects = [alternative for alternative in shape if isinstance(alternative, Object)]
     return [*objects, OBJECT] if ANY in shape else objects
 
@@ -518,8 +513,8 @@ def _objects(shape: Shape) -> list[Object]:
 def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> Shape:
     """Return a shape for instances that match both `shape` and at least one branch.
 
-    If the objects in `shape` have properties, or no branch's objects do, the branches' objects are merged into them.
-    Otherwise each branch's object becomes a separate class.
+    If the objects in `shape` have properties, or no branch's objects have any, the branches' objects are merged into
+    the objects of `shape`. Otherwise, each branch's object becomes a separate class.
     """
     flat = _union(alternative for branch, _ in branches for alternative in branch)
     own, others = _objects(shape), _objects(flat)
@@ -579,7 +574,10 @@ def _intersect_shapes(first: Shape, second: Shape) -> Shape:
 
 
 def _meet(first: Alternative, second: Alternative) -> Alternative | None:
-    """Return an alternative for the instances that both accept, and possibly more; None if both accept none."""
+    """Return an alternative that accepts every instance of both, and possibly more.
+
+    Return None if the two exclude each other.
+    """
     match first, second:
         case (Object(), Object()):
             return _meet_objects(first, second)
@@ -629,7 +627,7 @@ def _meet_objects(first: Object, second: Object) -> Object:
 
 
 def _join(objects: Sequence[Object]) -> Object:
-    """Merge objects. A property that only some objects declare accepts any value if one of the others is open."""
+    """Merge objects. A property that only some of the objects declare accepts any value if another object is open."""
     if len(set(objects)) == 1:
         return objects[0]
     tables = [_map_properties(each) for each in objects]

@@ -89,7 +89,6 @@ def _json(document: Mapping[str, ir.Json]) -> bytes:
 
 
 def _lay_out(value: ir.Json) -> bytes:
-    """Format the value of a top-level key, with one line per entry of a list or mapping."""
     from pydantic_core import to_json
 
     if isinstance(value, list) and value:

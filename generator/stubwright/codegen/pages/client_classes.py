@@ -64,7 +64,7 @@ def _plan(
     methods: Sequence[tuple[Name, Code]] = (),
     toolset: str | None = None,
 ) -> ClientClass:
-    """Plan a client class. Its responses and tasks classes are named with `prefix`."""
+    """Plan a client class. The names of its responses and tasks classes start with `prefix`."""
     return ClientClass(
         name,
         base,
@@ -104,7 +104,10 @@ def _make_view(client: Name, name: Name, base: Name, doc: str, tools: Sequence[i
 
 
 def _share(client: Name, tool: ir.Tool) -> Code:
-    """Return the expression with which a toolset's client reuses a tool method. Paginated methods need no wrapper."""
+    """Return the expression by which a toolset's client reuses a method of `client`.
+
+    Paginated methods need no wrapper.
+    """
     method = fill("{}.{}", client, tool.names.method)
     return method if tool.gives_pages else fill("_runtime.sharing({})", method)
 

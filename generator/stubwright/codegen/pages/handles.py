@@ -101,7 +101,7 @@ def list_kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
 
 
 def format_modelled_kinds(known: Sequence[Kind]) -> Code | None:
-    """Format a dictionary of the state classes, keyed by kind; return None if no kind has one."""
+    """Format a dictionary of the state classes, keyed by kind. Return None if no kind has a state class."""
     entries = [
         fill("{}: _models.{}", format_literal(kind.name), kind.model) for kind in known if kind.model is not None
     ]
@@ -156,7 +156,6 @@ def _is_inside(document: Document, expressions: list[Expression]) -> bool:
 
 
 def _list_inner(document: Document, expression: Expression) -> Iterator[Expression]:
-    """Yield the expressions for an array's items and an object's values."""
     for alternative in document.shape(expression):
         match alternative:
             case Object(properties=properties, values=values):

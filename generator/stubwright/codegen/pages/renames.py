@@ -83,7 +83,10 @@ def find_current_names(name: str, renamed: Mapping[str, str], known: Collection[
 
 
 def _serialize_definition(entry: Mapping[str, Json]) -> str | None:
-    """Return a definition without its name, to compare; None if it has neither a description nor arguments."""
+    """Serialize a definition without its name, for comparison.
+
+    Return None if it has neither a description nor arguments.
+    """
     fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
     schema = entry.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None

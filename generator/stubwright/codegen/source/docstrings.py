@@ -26,7 +26,6 @@ def describe_tool(tool: ir.Tool) -> str:
 
 
 def _limits(tool: ir.Tool) -> Iterator[str]:
-    """Yield sentences about the limits in a tool's policy."""
     if tool.policy.get("confirm"):
         yield "The server first asks the user for permission."
     if scopes := tool.policy.get("scopes"):
@@ -47,7 +46,6 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
 
 
 def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
-    """Yield a phrase for each of a tool's hints, except hints that are false by default."""
     for hint in vocabulary.HINTS:
         value = annotations.get(hint.name)
         if isinstance(value, bool) and (value or hint.default):

@@ -85,7 +85,10 @@ _Natural: TypeAlias = tuple[tuple[int, int, int, str], ...]
 
 @cache
 def make_sort_key(name: str) -> tuple[int, _Natural, _Natural]:
-    """Return a key that sorts constants, then classes, then others; numbers by value, with case as the tie-breaker."""
+    """Return a key that sorts constants, then classes, then other names.
+
+    Numbers in names are compared by value, and case breaks ties.
+    """
     kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
     name = DATES.get(Name(name), Name(name))
     return kind, _make_sort_key(name.lower()), _make_sort_key(name)
@@ -103,7 +106,7 @@ _FAR: Final = 100  # deeper than any package nesting
 
 @cache
 def _make_sort_key(text: str) -> _Natural:
-    """Return a sort key that compares numbers by value, or digit by digit if they have a leading zero."""
+    """Return a sort key that compares numbers by value, or digit by digit if a number has a leading zero."""
     return tuple(
         (
             (ord("0"), part[0] != "0", len(part) if part[0] != "0" else 0, part)

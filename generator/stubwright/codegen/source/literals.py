@@ -79,7 +79,6 @@ def format_comment(text: str) -> Code:
 
 
 def _string(text: str) -> str:
-    """Return a string literal with double quotes, or with single quotes if that saves escapes."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     quote = "'" if text.count('"') > text.count("'") else '"'
@@ -87,7 +86,7 @@ def _string(text: str) -> str:
 
 
 def _before(body: str) -> str:
-    """Return the space that Black inserts before a leading quotation mark or in an empty docstring."""
+    """Return the space that Black inserts before a leading quotation mark or in an empty docstring, or no text."""
     return "" if body and not body.startswith(_QUOTE) else " "
 
 

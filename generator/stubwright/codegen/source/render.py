@@ -136,12 +136,12 @@ _INSIDE = "class _:\n"
 
 
 def _measure_width(line: str) -> int:
-    """Return an upper bound on the columns that Black counts in a line, where a non-ASCII character can have two."""
+    # This is an upper bound: not every non-ASCII character occupies two columns.
     return len(line) if line.isascii() else sum(1 if char.isascii() else 2 for char in line)
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each line with its quotes in Black's style, and whether the line is code, not part of a docstring."""
+    """Yield each line with its quotes in Black's style, and whether the line is outside docstrings."""
     inside = False
     for line in text.split("\n"):
         bare = line.strip()
@@ -158,10 +158,10 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _lay_out(items: Sequence[Code | tuple[Code, ...]], before: Code, after: Code, indent: int) -> Code:
-    """Lay out the contents of brackets like Black.
+    """Lay out the contents of brackets as Black does.
 
-    The items stay on the brackets' line if they fit, otherwise they share a separate line, otherwise each gets a line.
-    An item that is itself a tuple contains dictionary entries.
+    The items stay on the brackets' line if they fit. Otherwise they share a separate line or, if that is too long, get
+    a line each. A tuple in `items` has the entries of a dictionary.
     """
     rows = [item if isinstance(item, Code) else fill("{{{}}}", join(", ", item)) for item in items]
     plain = join(", ", rows)
@@ -185,7 +185,7 @@ def _item(item: Code | tuple[Code, ...], indent: int) -> Code:
 
 
 def _entry(names: Sequence[Code], key: str, indent: int) -> Code:
-    """Lay out, like Black, a dictionary entry whose value is a tuple."""
+    """Lay out a dictionary entry whose value is a tuple, as Black does."""
     listed = fill("({},)" if len(names) == 1 else "({})", join(", ", names))
     line = fill("{}: {},", literals.format_literal(key), listed)
     is_long = indent + len(line) > LINE_LENGTH

@@ -87,7 +87,7 @@ def _format_members(value: Mapping[str, ir.Json]) -> list[Code]:
 
 
 def _normalize(tool: ir.Tool) -> dict[str, ir.Json]:
-    """Return the tool fields that detect a changed server, normalized as in the Python client."""
+    """Return the tool fields that reveal a changed server, normalized as in the Python client."""
     fields = {field: normalize_field(field, tool.listed.get(field)) for field in FIELDS}
     return {"name": tool.name, **{field: value for field, value in fields.items() if value is not None}}
 
@@ -104,7 +104,7 @@ def _define(tool: ir.Tool, manifest: ir.Manifest) -> dict[str, Any]:
 
 
 def _find_shared_schemas(definitions: Sequence[dict[str, Any]]) -> dict[str, ir.Json]:
-    """Return the local schemas that several tools share, unless two tools use one name for different schemas."""
+    """Return the local schemas that several tools share. Omit names that tools use for different schemas."""
     found: dict[str, list[ir.Json]] = {}
     for definition in definitions:
         for name, schema in _get_local_schemas(definition).items():
@@ -146,7 +146,7 @@ def _name_shared(name: str) -> Code:
 
 
 def _drop_annotations(schema: ir.Json, dialect: dialects.Dialect, formats: ir.Formats) -> ir.Json:
-    """Remove annotations, and formats that are not asserted, because the SDK always asserts formats."""
+    """Remove annotations. Also remove formats that are not asserted, because the SDK asserts every format."""
     keywords = {"$comment", "description", "title"} | (set() if "assert" in formats else {"format"})
     annotations = [
         (*pointer, keyword)

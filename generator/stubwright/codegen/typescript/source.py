@@ -58,7 +58,10 @@ def format_key(name: str) -> Code:
 
 
 def format_doc(text: str, indent: int = 0, tags: Sequence[str] = ()) -> Code:
-    """Return a TSDoc comment with its line break, indented by `indent` spaces; empty without text and tags."""
+    """Return a TSDoc comment with its line break, indented by `indent` spaces.
+
+    Return an empty string without text and tags.
+    """
     plain = text.replace("\r\n", "\n").replace("\r", "\n").replace("``", "`").expandtabs(4).strip()
     lines = [*plain.split("\n")] if plain else []
     lines += [*([""] if lines and tags else []), *(" ".join(tag.split()) for tag in tags)]

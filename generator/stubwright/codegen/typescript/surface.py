@@ -65,7 +65,7 @@ def _describe_interface(described: Class) -> Class:
 
 
 def _describe_property(field: Field) -> Field:
-    """Convert a field; if the property can be missing, its type includes `undefined`."""
+    """Convert a field. If the property can be missing, the type includes `undefined`."""
     if field.default is None:
         return field
     choices = tuple(dict.fromkeys(_UNDEFINED if each == "None" else each for each in (*field.type.choices, _UNDEFINED)))

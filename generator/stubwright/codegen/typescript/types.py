@@ -147,7 +147,7 @@ def _make_tool(tool: ir.Tool, homes: Mapping[str, ImportedType], unions: _Unions
 
 
 def _name_unions(plan: ClassPlan, unions: _Unions) -> ClassPlan:
-    """Replace shared unions' alternatives in a plan's types with the unions' names."""
+    """Replace the alternatives of shared unions with the unions' names in a plan's types."""
 
     def simplify(schema: Json) -> Json:
         match schema:
@@ -204,7 +204,7 @@ def _write_interface(plan: ClassPlan) -> Code:
 
 
 def _is_weak(plan: ClassPlan) -> bool:
-    """Return whether TypeScript would reject a valid object because it lacks all of the type's properties."""
+    """Return whether the type is weak: TypeScript would reject a valid object without any of the properties."""
     is_exempt = plan.closed or plan.is_open or plan.values is not None
     return plan.shared is None and not is_exempt and not any(field.required for field in plan.fields)
 
@@ -248,7 +248,6 @@ def _write_map(values: Code, *, is_alias: bool) -> Code:
 
 
 def _unite(choices: Iterable[Code]) -> Code:
-    """Return a union without duplicates and without numeric literals if it contains `number`."""
     unique = list(dict.fromkeys(choices))
     if _SCALARS["number"] in unique:
         unique = [each for each in unique if not re.fullmatch(r"-?\d+", each)]
