@@ -56,7 +56,6 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _correct(path: str, targets: Sequence[str], printer: Printer, *, is_agreed: bool) -> None:
-    """Show the corrections to a manifest's files and write them if the user confirms."""
     from stubwright.compile import corrections
     from stubwright.diagnostics import Diagnostic, printers
     from stubwright.project.files import disk, inside

@@ -84,7 +84,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 
 def _mark(parser: argparse.ArgumentParser, kinds: dict[str, Any]) -> None:
-    """Set the completion functions of arguments; `kinds` maps metavars to functions."""
+    """Set the completion functions of a parser's arguments. `kinds` maps metavars to completion functions."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for subparser in action.choices.values():

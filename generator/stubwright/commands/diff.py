@@ -157,7 +157,7 @@ class Difference:
     is_strict: bool = False
 
     def find_status(self) -> int:
-        """Return the exit status; write a note if it is 1 only because wording changed."""
+        """Return the exit status. Write a note if the status is 1 only because wording changed."""
         worst = {change.impact for change in self.changes if not change.ignored} & self.failing
         if self.is_strict and worst == {"words"}:
             write_note("text by other authors changed: review it, or ignore it with `--fail-on breaking`")
@@ -214,7 +214,10 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
 
 
 def _get_version(side: Version) -> str:
-    """Return the version's `server.version`; empty if the manifest is invalid or a list has no version."""
+    """Return the version's `server.version`.
+
+    Return an empty string if the manifest is invalid or a list has no version.
+    """
     from stubwright.importers.tools import NO_VERSION
 
     named = str(side.manifest.server.get("version", "")) if side.manifest else ""
@@ -241,7 +244,7 @@ def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
 def _write_problem(
     style: str, groups: Sequence[tuple[Sequence[Diagnostic], Mapping[str, Document]]] = (), problem: str | None = None
 ) -> None:
-    """Write why versions cannot be compared to standard output, in a machine-readable format.
+    """Print, in a machine-readable format, the reason that versions cannot be compared.
 
     Args:
         groups: Each version's diagnostics, with the documents that they refer to.

@@ -128,7 +128,7 @@ def _write_index(folder: Path, printer: Printer) -> None:
 
 
 def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
-    """Record in the cache that a page is up to date; the manifest must have no warnings."""
+    """Record in the cache that a page is up to date. The manifest must not have warnings."""
     from stubwright.incremental import digests
     from stubwright.project import freshness
     from stubwright.project.files import layout
@@ -142,7 +142,7 @@ def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
 
 
 def _write(target: Path, text: str, printer: Printer) -> bool:
-    """Write a page unless another program wrote the existing file; return whether the page is now up to date."""
+    """Write a page unless another program wrote the existing file. Return whether the page is now up to date."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.docs import page
     from stubwright.project.files import disk

@@ -48,7 +48,7 @@ def _generate(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    """Generate now and after each input change; an invalid save leaves the tree unchanged."""
+    """Generate now and after each input change. An invalid save leaves the tree unchanged."""
     from stubwright.commands.shared import watching
 
     printer = Printer(arguments.format, strict=False)
@@ -176,7 +176,7 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
 
 
 def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
-    """Report problems in an unchanged manifest's handwritten class, which may have changed."""
+    """Report problems in a manifest's handwritten class, which can change although the manifest did not."""
     from stubwright.compile import pipeline
     from stubwright.project import build
     from stubwright.project.files import disk
@@ -188,7 +188,7 @@ def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
 
 
 def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer, *, write: bool) -> Lock:
-    """Write the changes, or only show them; return the new lock."""
+    """Write the changes or, unless `write` is true, only show them. Return the new lock."""
     from stubwright.project.files import tree
 
     printer.add(changes.diagnostics)

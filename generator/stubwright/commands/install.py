@@ -131,7 +131,7 @@ def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest
 
 
 def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, run: works.Run, file: Path) -> int:
-    """Add the server to the configuration or print its entry. Raises RefusedError and UsageError."""
+    """Add the server to the client's configuration, or print the server's entry. Raises RefusedError and UsageError."""
     from stubwright.project import launch
     from stubwright.project.clients import configuration
 
@@ -163,7 +163,7 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
 
 
 def _agree_to_folder(arguments: argparse.Namespace, client: Client, file: Path) -> bool:
-    """Return whether to create the missing folder of a client's configuration; ask on a terminal."""
+    """Return whether to create the missing folder for a client's configuration file. Ask the user if on a terminal."""
     if arguments.scope == "project" or file.parent.is_dir():
         return True
     missing = f"{file.parent} does not exist yet; is {client.title} installed?"
@@ -174,7 +174,7 @@ def _agree_to_folder(arguments: argparse.Namespace, client: Client, file: Path) 
 
 
 def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path) -> None:
-    """Print warnings about the entry and the server, without the variables' values."""
+    """Print warnings about the entry and the server. The warnings omit the values of variables."""
     from stubwright.serving import processes
 
     title = entry.client.title
@@ -212,7 +212,10 @@ def _report_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping
 
 
 def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the variables from `--env-file` and `--env`, which wins. Raises RefusedError and UsageError."""
+    """Return the variables from `--env-file` and `--env`. `--env` takes precedence.
+
+    Raises RefusedError and UsageError.
+    """
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.clients import configuration, variables
     from stubwright.project.clients.jsonc import EditError

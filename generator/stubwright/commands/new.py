@@ -110,7 +110,10 @@ def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[
 
 
 def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
-    """Return a document's path for the new project: absolute only if it is absolute and does not move along."""
+    """Return a document's path for the new project.
+
+    The path is absolute only if `file` is absolute and the document does not move with the project.
+    """
     from stubwright import http
     from stubwright.importers.openapi import sources as documents
     from stubwright.project import scaffold
@@ -124,13 +127,12 @@ def _find_from_project(file: str, arguments: argparse.Namespace) -> str:
 
 
 def _moves_with(folder: Path, file: Path) -> bool:
-    """Return whether a file is in the project's repository or, without a repository, in its parent folder."""
     around = next((above for above in folder.parents if (above / ".git").exists()), folder.parent)
     return file.resolve().is_relative_to(around)
 
 
 def _read_origin(label: str, make: Callable[[], ImportResult], command: str, *, is_repeatable: bool = False) -> Origin:
-    """Call `make` for an imported manifest, and return it as a new project's origin."""
+    """Import a manifest with `make`, and return the manifest as a new project's origin."""
     from stubwright.project import scaffold
 
     result = import_.attempt(label, make)

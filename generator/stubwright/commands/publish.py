@@ -94,7 +94,6 @@ def _publish(arguments: argparse.Namespace) -> int:
 
 
 def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> None:
-    """Print the scopes that the server requires but users who start it locally do not get."""
     from stubwright.project import launch
     from stubwright.publishing.settings import TABLE
 
@@ -107,7 +106,7 @@ def _report_lacking_scopes(manifest: ir.Manifest, publication: Publication) -> N
 
 
 def _write(path: Path, text: str, printer: Printer, *, check: bool) -> Iterator[Diagnostic]:
-    """Write a missing or stale file; with `check`, only report the file."""
+    """Write a missing or stale file. With `check`, only report the file."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.files import disk
 

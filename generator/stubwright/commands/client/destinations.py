@@ -229,7 +229,10 @@ def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> No
 
 
 def describe_unlisted(destination: Destination, name: str, listed: Collection[str]) -> str | None:
-    """Describe a hidden tool whose name equals or resembles `name`, and how to reveal it; return None without one."""
+    """Describe a hidden tool whose name equals or resembles `name`, and how to reveal the tool.
+
+    Return None if no tool matches.
+    """
     from stubwright.diagnostics.suggestions import find_nearest
 
     near = find_nearest(name, dict.fromkeys([*listed, *(tool.name for tool in _list_tools(destination))]))
@@ -242,9 +245,9 @@ def _list_tools(destination: Destination) -> Sequence[ir.Tool]:
 
 
 def describe_hidden(destination: Destination, *names: str) -> str | None:
-    """Describe the manifest's tools whose scopes the caller lacks, with the remedy; return None if no scope is missing.
+    """Describe the manifest's tools whose scopes the caller lacks, with the remedy. Return None if no scope is missing.
 
-    Omits tools outside the caller's toolsets, because no scope would reveal them.
+    Tools outside the caller's toolsets are omitted, because no scope would reveal them.
     """
     tools = _list_tools(destination)
     offered = set(names).intersection(*map(destination.list_tools, destination.toolsets))

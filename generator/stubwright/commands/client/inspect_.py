@@ -110,9 +110,9 @@ def _show(
 def _read(
     destination: Destination, revisions: Sequence[str], limits: Limits
 ) -> Iterator[tuple[str, ServerListing | str]]:
-    """Yield each revision with the server's lists, or with the reason why they cannot be read.
+    """Yield each revision with the server's lists, or with the reason that the lists cannot be read.
 
-    The time limit covers all revisions together; the other limits apply to each.
+    The time limit covers all revisions together; the other limits apply to each revision.
     """
     from stubwright.importers import live
     from stubwright.importers.limits import Deadline

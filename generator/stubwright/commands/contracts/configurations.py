@@ -42,7 +42,10 @@ def read(path: str) -> Mapping[str, Any]:
 
 
 def find_targets(arguments: argparse.Namespace) -> Iterator[tuple[str, Target | SourceError]]:
-    """Yield each enabled server in the configuration, or why it cannot be used. Raises SourceError."""
+    """Yield each enabled server in the configuration, or the reason that the server cannot be used.
+
+    Raises SourceError.
+    """
     for name, entry in read(arguments.config).items():
         if entries.is_disabled(entry):
             write_note(to_one_line(f"`{name}` of {arguments.config} is disabled, so it was omitted"))
@@ -55,7 +58,7 @@ def find_targets(arguments: argparse.Namespace) -> Iterator[tuple[str, Target | 
 
 
 def find_source(server: Server, arguments: argparse.Namespace) -> Source:
-    """Return a configured server's source. Raises UsageError; its message omits values, which may be secret."""
+    """Return a configured server's source. Raises UsageError, whose message omits values because they may be secret."""
     if server.command:
         started = servers.start(server.command, arguments)
         return sources.Command(started.words, {**started.environment, **server.variables})

@@ -59,7 +59,7 @@ def write(path: str, text: str, location: Location | None, *, force: bool) -> tu
 
 
 def _find_obstacle(path: str, existing: str, location: Location | None, *, force: bool) -> Diagnostic | None:
-    """Return the diagnostic for a file that cannot be replaced, or None if it can."""
+    """Return the diagnostic for a file that cannot be replaced, or None if the file can be replaced."""
     if not yamlwriter.is_locked(existing):
         return Diagnostic("SW403", "this file is not a contract, so it was left unchanged", Place(path), _OTHER_FILE)
     if force:

@@ -93,7 +93,7 @@ class _WrittenContract:
 
 
 def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
-    """Return the targets on the command line. Raises UsageError if there are none or an option does not apply."""
+    """Return the targets on the command line. Raises UsageError if there is no target or an option does not apply."""
     targets: Sequence[str] = tuple(dict.fromkeys(arguments.sources))
     urls = [target for target in targets if "://" in target]
     if arguments.command is not None:
@@ -147,7 +147,7 @@ def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, 
     """Lock a server; return the exit status.
 
     Args:
-        written: The contracts that this run has written, keyed by file; this call adds one.
+        written: The contracts that this run has written, keyed by file. The call adds the server's contract.
     """
     from stubwright.importers.live import UnreachableError
 

@@ -32,13 +32,13 @@ class MissingOptionError(SourceError):
 def find_targets(
     contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace
 ) -> list[Target | MissingOptionError | DocumentError]:
-    """Return the server for each contract, or why it cannot be reached.
+    """Return the server for each contract, or the reason that the server cannot be reached.
 
     Args:
         url: The URL on the command line, which replaces the only contract's location; may be None.
 
     Raises:
-        UsageError: An option applies to no contract, or would send a secret to several servers.
+        UsageError: An option applies to none of the contracts, or would send a secret to several servers.
         SourceError: The client configuration is invalid.
     """
     if url is not None or arguments.command is not None:
@@ -132,7 +132,10 @@ def _make_target(contract: Contract, source: Source, variables: Mapping[str, str
 
 
 def _share_headers(contracts: Sequence[Contract], texts: Sequence[str]) -> Mapping[str, dict[str, str]]:
-    """Return each contract's headers, keyed by path. Raises UsageError unless each header is for only one contract."""
+    """Return each contract's headers, keyed by path.
+
+    Raises UsageError for a header that no contract or several contracts name.
+    """
     shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
     remote = [contract for contract in contracts if contract.location.url]
     for name, value in map(servers.parse_header, texts):
@@ -153,7 +156,10 @@ def _share_headers(contracts: Sequence[Contract], texts: Sequence[str]) -> Mappi
 
 
 def _share_variables(contracts: Sequence[Contract], texts: Sequence[str]) -> Mapping[str, dict[str, str]]:
-    """Return each contract's `--env` variables, keyed by path. Raises UsageError if no contract names a variable."""
+    """Return each contract's `--env` variables, keyed by path.
+
+    Raises UsageError for a variable that no contract names.
+    """
     shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
     commands = [contract for contract in contracts if contract.location.command]
     for name, value in map(servers.parse_variable, texts):

@@ -69,7 +69,10 @@ class Target:
         return _make_manifest(listed, self.default_name)
 
     def arrange(self, result: ImportResult) -> dict[str, Any]:
-        """Return the contract's manifest. Raises LeakError if it contains a secret that was sent to the server."""
+        """Return the contract's manifest.
+
+        Raises LeakError if the manifest contains a secret that was sent to the server.
+        """
         from stubwright.importers.contracts import contract, secrets
 
         manifest = contract.arrange(result.manifest, self.location)

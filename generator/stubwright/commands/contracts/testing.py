@@ -97,7 +97,7 @@ def add(verbs: Any) -> None:
 
 
 def _parse_duration(text: str) -> float:
-    """Parse a duration such as `10s`; a plain number is seconds. Raises argparse.ArgumentTypeError."""
+    """Parse a duration such as `10s`. A plain number is in seconds. Raises argparse.ArgumentTypeError."""
     from stubwright_runtime.values.units import parse_duration
 
     if re.fullmatch(r"[1-9][0-9]{0,6}(ms|s|m|h)", text):
@@ -133,7 +133,7 @@ def _parse_count(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A server to test; only a manifest's server has a `destination`."""
+    """A server to test. Only a manifest's server has a `destination`."""
 
     label: str
     source: Source
@@ -142,7 +142,6 @@ class _Subject:
 
     @property
     def examples(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """The inputs in the examples of a manifest's tools, keyed by tool name."""
         return {
             tool.name: [example.input for example in tool.examples if isinstance(example.input, dict)]
             for tool in self._tools
@@ -150,7 +149,6 @@ class _Subject:
 
     @property
     def once(self) -> Mapping[str, Any]:
-        """The manifest's `policy.once`, keyed by tool name."""
         return {tool.name: tool.policy["once"] for tool in self._tools if "once" in tool.policy}
 
     @property
@@ -206,7 +204,7 @@ def _test(arguments: argparse.Namespace) -> int:
 
 
 def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[_Subject | _SkippedServer]:
-    """Yield the servers on the command line; report errors in manifests.
+    """Yield the servers on the command line. Report errors in manifests.
 
     Raises:
         UsageError: The server is missing, or an option does not apply to it.

@@ -125,7 +125,7 @@ def _find_worst(outcomes: Sequence[Outcome]) -> int:
 
 
 def _find_files(named: Sequence[str]) -> Sequence[str]:
-    """Return `named`, or all files in the contracts folder if it is empty.
+    """Return `named` or, if `named` is empty, all files in the contracts folder.
 
     Raises:
         UsageError: The contracts folder has no contracts.
@@ -245,7 +245,7 @@ def _compare(contract: Contract, listing: _ServerLists | SourceError, arguments:
 
 
 def _update(outcome: Outcome, arguments: argparse.Namespace) -> Outcome:
-    """Relock a changed contract; return the outcome with the exit status of the write."""
+    """Relock a changed contract. Return the outcome with the exit status of the write."""
     from stubwright.commands.contracts import files
     from stubwright.compile.syntax import yamlwriter
 

@@ -128,7 +128,7 @@ def _dev(arguments: argparse.Namespace) -> int:
 
 
 def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) -> Workbench | None:
-    """Serve the page on the next port, or on any free port if that one is in use. Raises UsageError."""
+    """Serve the page on the next port or, if the next port is in use, on any free port. Raises UsageError."""
     if arguments.no_page:
         if arguments.page is not None:
             raise UsageError("--page and --no-page contradict each other")
@@ -151,7 +151,10 @@ def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) 
 def _serve_once(
     arguments: argparse.Namespace, serving: ServerSupervisor, reporter: Reporter, startup: StartupWait
 ) -> ir.Manifest | None:
-    """Generate a package and start its server; return None if this fails. Raises UsageError and StaleError."""
+    """Generate a package and start its server. Return None if generation or startup fails.
+
+    Raises UsageError and StaleError.
+    """
     from stubwright.project import launch
     from stubwright.serving import processes
 
@@ -183,7 +186,10 @@ def _serve_once(
 
 
 def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Run | None:
-    """Return the run, or None after reporting an invalid project table (silently with `quiet`). Raises UsageError."""
+    """Return the run, or None if the project table is invalid. Report errors unless `quiet` is true.
+
+    Raises UsageError.
+    """
     printer = Printer("text", strict=False)
     work = works.find_run(arguments, printer, arguments.output)
     if not quiet:

@@ -149,7 +149,7 @@ def _describe_identity(identity: Identity | None, manifest: ir.Manifest, auth: M
 
 
 def _find_difference(saved: Version) -> Difference:
-    """Return the changes since the last commit, or why they are unknown."""
+    """Return the changes since the last commit, or the reason that the changes are unknown."""
     from stubwright.commands import diff
     from stubwright.commands.shared import comparison
     from stubwright.commands.shared.console import UsageError

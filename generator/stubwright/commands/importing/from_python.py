@@ -67,7 +67,10 @@ def parse(text: str | None, arguments: argparse.Namespace) -> Source:
 
 
 def find_python(folder: Path, variables: Mapping[str, str]) -> str:
-    """Return the interpreter of the active environment or the one nearest to `folder`; by default, this interpreter."""
+    """Return the interpreter of the active environment or of the environment nearest to `folder`.
+
+    By default, return this interpreter.
+    """
     environments = [*([Path(variables["VIRTUAL_ENV"])] if variables.get("VIRTUAL_ENV") else [])]
     environments += [each / ".venv" for each in (folder, *folder.parents)]
     name = "Scripts/python.exe" if sys.platform == "win32" else "bin/python"

@@ -47,7 +47,7 @@ class _ImportedFile:
 
 
 class _UnrepeatableError(Exception):
-    """An import cannot be repeated; the message explains why."""
+    """An import cannot be repeated. The message explains why."""
 
 
 def _refresh(arguments: argparse.Namespace) -> int:

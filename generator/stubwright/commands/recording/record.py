@@ -89,7 +89,7 @@ def _record(arguments: argparse.Namespace) -> int:
 
 
 def _record_endpoint(endpoint: Endpoint, begin: Callable[[], Recorder | None], arguments: argparse.Namespace) -> int:
-    """Record an endpoint; leave the file unchanged if clients cannot connect."""
+    """Record an endpoint. Leave the file unchanged if clients cannot connect."""
     import anyio
 
     from stubwright.login.errors import LoginError
@@ -119,7 +119,7 @@ def _record_endpoint(endpoint: Endpoint, begin: Callable[[], Recorder | None], a
 
 
 def _record_command(command: Command, begin: Callable[[], Recorder | None], path: str) -> int:
-    """Record a command; leave the file unchanged if the command cannot be started."""
+    """Record a command. Leave the file unchanged if the command cannot be started."""
     from stubwright.recording import stdio
     from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
 
@@ -178,7 +178,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _open(path: str, state: tuple[int, bool], redactor: Redactor, place: Mapping[str, Any]) -> Recorder | None:
-    """Open a recording for appending; return None after reporting that the file cannot be written."""
+    """Open a recording for appending. Return None after reporting that the file cannot be written."""
     from stubwright.project.files.append_only import AppendedFile
     from stubwright.recording.recorder import Recorder
 

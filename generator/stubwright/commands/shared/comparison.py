@@ -113,7 +113,6 @@ def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
 
 
 def _list_skill_files(manifest: ir.Manifest) -> Iterator[ir.Primitive]:
-    """Yield the files of skills, which servers list as resources."""
     from stubwright import ir, naming
     from stubwright.diagnostics import Place
     from stubwright_runtime.mcp import vocabulary
@@ -135,7 +134,6 @@ def _list_skill_files(manifest: ir.Manifest) -> Iterator[ir.Primitive]:
 
 
 def _drop_unlisted_schema(tool: ir.Tool) -> ir.Tool:
-    """Return a tool without its `outputSchema` if the server does not list it."""
     return tool if "outputSchema" in tool.listed else replace(tool, definition=tool.listed, output=None)
 
 
@@ -223,7 +221,7 @@ def _read_revision(given: str, other: str) -> Version:
 
 
 def _rename_files(version: Version, revision: str, find_path: Callable[[str], str]) -> Version:
-    """Return a copy of `version` whose documents and diagnostics name its files `git:REV:PATH`."""
+    """Return a copy of `version` in which documents and diagnostics use file names such as `git:REV:PATH`."""
 
     def name_file(path: str) -> str:
         return f"{revision}:{find_path(path)}"
@@ -258,7 +256,7 @@ def _read_file(name: str, path: str, reader: Reader) -> Version:
 
 
 def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
-    """Convert a saved tool list to a manifest and extend `notes`; return None if the file is not a list."""
+    """Convert a saved tool list to a manifest, and append to `notes`. Return None if the file is not a tool list."""
     from stubwright.compile.structure import list_manifest_keys
     from stubwright.importers import tools
 

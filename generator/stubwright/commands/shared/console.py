@@ -75,14 +75,14 @@ class OutputError(Exception):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output or error in UTF-8; a failed write raises OutputError.
+    """Standard output or error in UTF-8. A failed write raises OutputError.
 
-    The output of argparse and other libraries is also written to it, so that control characters are always replaced.
+    The output of argparse and other libraries is also written here, so that control characters are always replaced.
     """
 
     @classmethod
     def wrap(cls, stream: TextIO | None) -> Output:
-        """Return a wrapper for one of Python's standard streams, which is None if the shell has closed it."""
+        """Return a wrapper for one of Python's standard streams. The stream is None if the shell has closed it."""
         if stream is None:
             return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until exit
         through = getattr(stream, "write_through", False)  # as with `python -u`
@@ -386,7 +386,6 @@ class Printer:
 
 
 def _list_files(lock: Lock) -> Mapping[str, Mapping[str, frozenset[str]]]:
-    """Return each manifest's files with their digests, keyed by manifest and file."""
     return {name: entry.files for name, entry in lock.manifests.items()}
 
 

@@ -33,9 +33,9 @@ _OPTION: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 class CommandParser(argparse.ArgumentParser):
     """A command parser in which the words after `--` can be a server command.
 
-    If `takes_command` is set, the parser stores the words after `--` as `command`, or None without `--`. With
-    `only_after`,
-    it does so only if that option precedes the `--`, which otherwise has its usual meaning.
+    If `takes_command` is set, the parser stores the words after `--` as `command`, or None without `--`. If
+    `only_after` is also set, the words are a command only if that option precedes the `--`. Otherwise, `--` has its
+    usual meaning.
     """
 
     takes_command = False

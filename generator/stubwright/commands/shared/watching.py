@@ -181,7 +181,7 @@ def _find_existing(folders: frozenset[Path]) -> frozenset[Path]:
 
 
 class _Recorder:
-    """A reader that records the files and patterns it reads."""
+    """A reader that records the files and patterns that it reads."""
 
     def __init__(self, disk: Disk, files: set[str | Path], patterns: list[Pattern]) -> None:
         self._disk = disk
@@ -215,7 +215,10 @@ def _find_project_files(work: Run) -> Iterator[Path]:
 
 
 def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
-    """Yield the files that can contain a manifest's handlers module and, with `imported`, the modules it imports."""
+    """Yield the files that can contain a manifest's handlers module.
+
+    With `imported`, also yield the modules that it imports.
+    """
     python = entry.get("python") if isinstance(entry, dict) else None
     reference = python.get("handlers") if isinstance(python, dict) else None
     module = reference.partition(":")[0] if isinstance(reference, str) and "\0" not in reference else ""
@@ -228,7 +231,6 @@ def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) 
 
 
 def _resolve_links(path: str | Path) -> Iterator[Path]:
-    """Yield a file's path with the links in its folder resolved, and with all links resolved."""
     folder, name = os.path.split(os.path.normpath(path))
     yield Path(os.path.realpath(folder), name)
     yield Path(os.path.realpath(path))
