@@ -101,7 +101,6 @@ def _is_better(
 
 
 def _find_edits(result: pipeline.Result, files: Mapping[str, bytes]) -> Iterator[_Edit]:
-    """Yield non-overlapping edits that fix a manifest."""
     end: tuple[str, int] = "", 0
     for finding in locate(result.diagnostics, result.documents):
         span, diagnostic = finding.span, finding.diagnostic
@@ -139,7 +138,7 @@ def _rewrite(correction: Correction, token: str) -> str | None:
 
 
 def _insert(correction: Insert, document: Document, at: object, after: int) -> tuple[int, int, str] | None:
-    """Return an edit that adds a first entry to the mapping whose key ends at `after`."""
+    """Return an edit that adds a first entry to the mapping whose key ends at `after`, or None for unexpected text."""
     value = _get(document.value, at) if isinstance(at, Place) else None
     if not isinstance(value, dict) or not isinstance(at, Place):
         return None

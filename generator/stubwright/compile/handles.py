@@ -51,7 +51,10 @@ def lower_kinds(resolved: ResolvedBundle) -> Iterator[tuple[ir.Handle, Place]]:
 
 
 def name_state(kind: str) -> str:
-    """Return the name under which a kind's state schema is shared, or None if it already is a shared schema."""
+    """Return the name under which a kind's state schema is shared.
+
+    Return None if the schema already is a shared schema.
+    """
     return f"{kind}_state"
 
 

@@ -114,7 +114,7 @@ def lower(resolved: ResolvedBundle, source: str) -> ir.Manifest:
 
 
 def _select_settings(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """Return server-wide settings. The bindings in `auth` are omitted, since they are part of the tools."""
+    """Return server-wide settings, without the bindings in `auth`, which are part of the tools."""
     settings = {key: entry[key] for key in _SETTINGS if entry.get(key)}
     if "bind" in (settings.get("auth") or ()):
         settings["auth"] = {key: value for key, value in settings["auth"].items() if key != "bind"}
@@ -133,7 +133,7 @@ def _make_entry(
 ) -> Mapping[str, ir.Json]:
     """Return an entry of `manifest.json`.
 
-    The schemas in `apart` replace the definition's own. Large shared schemas were extracted from them.
+    The schemas in `apart` replace the schemas in `definition`, and lack the large shared schemas.
     """
     if not apart and not extension:
         return definition
@@ -244,7 +244,6 @@ def _split_types(wire: ir.Json, schema: ir.Schema, marked: Iterable[Pointer]) ->
 
 
 def _select_shared(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
-    """Return the entries in `shared` that a schema still bundles."""
     return {
         format_pointer((keyword, name)): shared[format_pointer((keyword, name))]
         for keyword in ("$defs", "definitions")
@@ -318,7 +317,6 @@ def _list_arguments(declared: Declaration) -> tuple[ir.Argument, ...] | None:
 
 
 def _make_content(at: Place, mime_type: str | None, resolved: ResolvedBundle) -> dict[str, ir.Json]:
-    """Return a file's entry in `manifest.json`: its path in the package, and whether it is binary."""
     file = resolved.bundle.files[at / "file"]
     return {"file": file.packed, "binary": not file.is_text(mime_type or "")}
 
@@ -358,7 +356,7 @@ def _lower_shared(resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
 
 
 def _lower_states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle) -> Iterator[ir.SharedSchema]:
-    """Yield the state schemas of handles that are not shared schemas. The generated client does not need them."""
+    """Yield the state schemas of handles, except shared schemas. The generated client does not need state schemas."""
     if not resolved.serves:
         return
     for kind, at in kinds:
@@ -370,7 +368,6 @@ def _lower_states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBu
 def _complete_handles(
     handle_kinds: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: ResolvedBundle
 ) -> dict[str, ir.Json]:
-    """Return the server's handle kinds, each with a self-contained state schema."""
     return {
         kind.name: {**handle_kinds[kind.name], "state": resolved.bundle_schema(resolved.extension_schemas[at]).wire}
         for kind, at in kinds
@@ -378,7 +375,10 @@ def _complete_handles(
 
 
 def _find_cycle(key: Key, resolved: ResolvedBundle) -> str | None:
-    """Return the name of a shared schema's reference cycle, which is its first schema in alphabetical order, if any."""
+    """Return the name of the reference cycle that contains a shared schema, or None.
+
+    A cycle is named after its first schema in alphabetical order.
+    """
     members = resolved.shared_schemas.cycles[key]
     return min(each.name for each in members) if len(members) > 1 else None
 

@@ -98,7 +98,7 @@ def move_to_overlays(
 
 
 def _find_origin(at: Place, patches: Sequence[Patch]) -> Place:
-    """Return the location in the last overlay that sets a value or a part that contains it."""
+    """Return the location in the last overlay that sets the value at `at` or a part that contains the value."""
     pointer = at.pointer[2:]
     for place, fields in reversed(patches):
         prefix, is_whole = _follow(fields, pointer)

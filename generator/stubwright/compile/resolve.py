@@ -68,7 +68,10 @@ class Declaration:
         return self.name if self.section.key == "name" else str(self.wire[self.section.key])
 
     def place_of(self, *keys: str) -> Place:
-        """Return the location of the value at `keys` in the last layer that sets it. By default, return the entry's."""
+        """Return the location of the value at `keys` in the last layer that sets the value.
+
+        By default, return the entry's location.
+        """
         for place, layer in reversed(self.layers):
             value: Json = layer
             for key in keys:
@@ -275,7 +278,6 @@ def list_tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declara
 
 
 def _list_tools(bundle: Bundle, path: str) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """Yield a document's tools, with the document's default annotations applied."""
     hints = (bundle.documents[path].value.get("defaults") or {}).get("annotations") or {}
     for place, wire in list_entries(bundle, path, vocabulary.TOOLS):
         if own := {**hints, **(wire.get("annotations") or {})}:

@@ -222,7 +222,7 @@ class _Loader:
         self._is_full = False
 
     def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
-        """Load a file and its own includes. `chain` lists the including files, from the entry down."""
+        """Load a file and the files that it includes. `chain` lists the including files, from the entry down."""
         if path in chain:
             circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
             self._report("SW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")
@@ -273,7 +273,7 @@ class _Loader:
                         yield place, file
 
     def read_skills(self) -> Iterator[Skill]:
-        """Yield the valid skills in or below the folders under `skills`. Report the invalid ones."""
+        """Yield the valid skills in or below the folders under `skills`. Report invalid skills."""
         seen_paths: dict[str, str] = {}
         read: dict[str, File | None] = {}
         for place, name in _list_skill_folders(self.documents[self.entry]):
@@ -305,10 +305,11 @@ class _Loader:
 
         Args:
             folder: The folder, as listed in `skills`.
-            root: The skill's own folder.
-            listed: The paths of its files.
+            root: The folder that contains the skill's `SKILL.md`.
+            listed: The paths of the skill's files.
             place: The location of the entry in `skills`.
-            known: Earlier paths, keyed by lowercase form, and earlier files, keyed by path (None if invalid).
+            known: The paths and files of skills read before. Paths are keyed by lowercase form, files by path (None if
+                invalid).
         """
         path = posixpath.basename(root) if root == folder else posixpath.relpath(root, folder or ".")
         if not path:
@@ -358,7 +359,6 @@ class _Loader:
         return self._read_file(path, place)
 
     def _find_near(self, path: str) -> str | None:
-        """Return a manifest in the same folder with a similar name, if any."""
         folder = posixpath.dirname(path) or "."
         files = [*self._reader.glob(folder, "*.yaml"), *self._reader.glob(folder, "*.yml")]
         return find_nearest(path, files)
@@ -372,12 +372,12 @@ class _Loader:
         return File(posixpath.relpath(path, posixpath.dirname(self.entry) or "."), data)
 
     def _check_portable(self, name: str, path: str, seen_paths: dict[str, str], at: Place) -> None:
-        """Report a file name that is invalid on some operating system, or that collides with an earlier one.
+        """Report a file name that is invalid on some operating system, or that collides with an earlier file name.
 
         Args:
             name: The path as written.
             path: The resolved path.
-            seen_paths: Earlier paths by lower-case form. This path is added.
+            seen_paths: Earlier paths, keyed by lowercase form. The call adds `path`.
             at: The location of the path in the manifest.
         """
         if problem := paths.find_misfit(name):
@@ -389,7 +389,7 @@ class _Loader:
             self._report("SW345", message, at, "rename one")
 
     def _check_link(self, path: str, name: str, at: Place | None) -> bool:
-        """Return whether a path is below the manifest's directory after resolving links. If not, report it."""
+        """Return whether a path is below the manifest's folder after links are resolved. Report a path that is not."""
         if at is None or self._reader.is_within(path, posixpath.dirname(self.entry)):
             return True
         self._report(
@@ -442,8 +442,9 @@ class _Loader:
         return paths.resolve(posixpath.dirname(self.entry), base, relative)
 
     def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
-        """Read a file unless it was read before. Report a failure and return None. With `lenient`, ignore missing
-        files.
+        """Read a file unless it was read before. Return None after reporting a failure.
+
+        With `lenient`, ignore missing files.
         """
         if path in self.documents or path in self._unreadable:
             return self.documents.get(path)
@@ -504,7 +505,7 @@ def _is_json(path: str) -> bool:
 
 
 def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
-    """Decode a file. If it is not valid UTF-8 text, return the problem and text in which it can be shown."""
+    """Decode a file. If the file is not valid UTF-8 text, return the problem, and text that can be displayed."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -539,7 +540,6 @@ def report_unreadable(path: str, error: OSError, at: Place | None = None) -> Dia
 
 
 def _unwrap(value: Json) -> tuple[Json, Pointer]:
-    """Unwrap a saved JSON-RPC response into its result and the result's pointer. Other values stay unchanged."""
     if isinstance(value, dict) and "jsonrpc" in value and _lists_tools(value.get("result")):
         return value["result"], ("result",)
     return value, ()

@@ -110,7 +110,6 @@ class _Grammar:
 
 @cache
 def _make_part_grammar(name: str) -> _Grammar:
-    """Return a grammar that accepts one definition in `$defs` of the manifest schema."""
     from jsonschema_rs import Draft202012Validator
 
     definitions = load_manifest_schema()["$defs"]
@@ -222,7 +221,7 @@ def _report_unknown(key: str, at: Place, schema: Mapping[str, Json], title: str,
 
 
 def _name_mapping(schema: Mapping[str, Json], title: str, at: Place) -> str:
-    """Return a mapping's name for messages: its key if it can have other types, otherwise the schema's title."""
+    """Return a mapping's name for messages: the key if other types are valid too, otherwise the schema's title."""
     key = at.pointer[-1] if at.pointer else None
     return f"`{key}`" if isinstance(schema.get("type"), list) and isinstance(key, str) else title
 
@@ -296,7 +295,7 @@ def _make_example_help(schema: Mapping[str, Json]) -> str | None:
 
 
 def _format_example(schema: Mapping[str, Json]) -> str:
-    """Format a schema's first example as the end of a sentence. Return an empty string for mappings."""
+    """Return a schema's first example as the end of a sentence, or an empty string if the example is a mapping."""
     first = next(iter(schema.get("examples") or [schema.get("default")]))
     example = json.dumps(first) if isinstance(first, list) else first
     return f", such as `{example}`" if example and not isinstance(example, (bool, dict)) else ""
@@ -344,7 +343,6 @@ def _report_undefined(at: Place, schema: Mapping[str, Json], grammar: _Grammar) 
 
 
 def _describe_fate(key: str, at: Place) -> str:
-    """Explain what happens to an unknown key: it is sent unchanged, except in `server`."""
     if at.pointer[:1] == ("server",):
         return f"it is not sent: remove it, or rename it to `x-{key}` if it is your own note"
     return "it is sent to clients unchanged"

@@ -109,7 +109,7 @@ def _check_arguments(
 
 
 def _precedence(version: str) -> tuple[object, ...] | None:
-    """Return a sort key for a version (semver.org 2.0.0, item 11), or None if it is not a semantic version."""
+    """Return a sort key for a semantic version (semver.org 2.0.0, item 11), or None for any other version."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return None

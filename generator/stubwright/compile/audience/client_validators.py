@@ -137,14 +137,14 @@ def _find_extension(schema: Mapping[str, Json], dialect: Dialect) -> str | None:
 
 
 def _find_rejected_multiple(step: float) -> float | None:
-    """Return the first multiple of a step that binary division does not recognize, or None if it recognizes all."""
+    """Return the first multiple of a step that binary division does not recognize as a multiple, or None."""
     exact = Decimal(repr(step))
     multiples = (float(exact * count) for count in range(1, _MULTIPLES))
     return next((multiple for multiple in multiples if not (multiple / step).is_integer()), None)
 
 
 def _collect_schemas(resolved: ResolvedBundle, field: str, *, is_bundled: bool = False) -> dict[Place, Outline]:
-    """Return all tools' schemas in one field, and the shared schemas that they reference.
+    """Return the schemas of all tools in one field, and the shared schemas that the tools' schemas reference.
 
     Return nothing if the manifest emits no server. With `is_bundled`, omit schemas that are sent without references.
     """

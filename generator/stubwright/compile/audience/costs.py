@@ -72,7 +72,10 @@ def _drop_schema_texts(definition: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drop_texts(value: Any, *, names: bool = False) -> Any:
-    """Return a schema without titles and descriptions. With `names`, the value's keys are names, as in `properties`."""
+    """Return a schema without titles and descriptions.
+
+    `names` is true if the keys of `value` are property names rather than keywords.
+    """
     if isinstance(value, list):
         return [_drop_texts(each) for each in value]
     if not isinstance(value, dict):

@@ -70,7 +70,7 @@ def _is_name(finding: Finding) -> bool:
 
 
 def _breaks_mcp_rule(finding: Finding) -> bool:
-    """Return whether MCP itself forbids the name. SW310 reports that."""
+    """Return whether the finding is about a name that MCP itself forbids, which SW310 reports."""
     is_name = finding.rule.kind == "name" and not finding.rule.is_sure
     return is_name and not _MCP_NAME.fullmatch(finding.tool or "")
 
@@ -142,7 +142,7 @@ def _choose_code(finding: Finding) -> str:
 
 
 def _locate(tool: ir.Tool, pointer: Pointer, shared: Mapping[str, Place]) -> Place:
-    """Return the source location of a pointer into a tool's definition, which may lead into a shared schema."""
+    """Return the source location of a pointer into a tool's definition. The pointer can lead into a shared schema."""
     if pointer[:1] != ("inputSchema",):
         return tool.place / pointer[0]
     below = pointer[1:]

@@ -268,13 +268,13 @@ def _needs_scopes(extension: Json) -> bool:
 
 
 def _find_resource_problem(resource: str) -> str | None:
-    """Describe the problem with this server's URL (RFC 9728, section 1.2), if any."""
+    """Return the problem with this server's URL as a clause (RFC 9728, section 1.2), or None."""
     fragment = "has a fragment, which resource identifiers do not allow" if "#" in resource else None
     return _find_userinfo(urlsplit(resource)) or fragment
 
 
 def _find_issuer_problem(text: str, *, is_issuer: bool) -> str | None:
-    """Describe the problem with the URL of an issuer or of the issuer's keys, if any."""
+    """Return the problem with the URL of an issuer or of the issuer's keys as a clause, or None."""
     if not _is_url(text):
         return "is not a URL"
     parts = urlsplit(text)

@@ -235,7 +235,6 @@ def check_satisfiable(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _get_bound(tool: Declaration, schema: Json) -> Mapping[str, Json]:
-    """Return the tool's bindings for arguments in the `properties` of `schema`."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     bound: Mapping[str, Json] = tool.extension.get("bind") or {}
     return {name: binding for name, binding in bound.items() if isinstance(properties, dict) and name in properties}
@@ -260,12 +259,12 @@ class _Checker:
 
     @classmethod
     def compile(cls, resolved: ResolvedBundle, schema: Mapping[str, Json]) -> _Checker | None:
-        """Compile a schema, or return None if it is invalid, which `check_compilable` reports."""
         validator = _compile(schema, formats.get_meaning(resolved.entry))
+        # `check_compilable` reports invalid schemas.
         return None if isinstance(validator, str) else cls(validator)
 
     def find_problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
-        """Describe all faults in `value` in one message, at the narrowest location that contains them."""
+        """Describe all faults in `value` in one message, at the narrowest location that contains every fault."""
         lines = self.validator.find_errors(value, root)
         if not lines:
             return
@@ -305,7 +304,10 @@ def _list_values(resolved: ResolvedBundle, keyword: str) -> Iterator[tuple[Place
 
 
 def _select_part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
-    """Return a schema for the part of `root` at `pointer`. It includes `root`, since references can point anywhere."""
+    """Return a schema for the part of `root` at `pointer`.
+
+    The schema includes `root`, because references can point anywhere.
+    """
     # `root` moves to the definitions; its `$id` keeps `#/…` relative to it
     keyword = name_id_keyword(outline.dialect)
     identifier = root[keyword].rstrip("#") if outline.identified else _ROOT
@@ -330,13 +332,16 @@ def _has_long_pattern(outline: Outline) -> bool:
 
 
 def _isolate(outline: Outline) -> Json:
-    """Replace references to shared schemas with references to the schema itself, so that only its own faults count."""
+    """Replace references to shared schemas with references to the schema itself.
+
+    Only the faults of the schema itself count.
+    """
     places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, SharedSchema)]
     return edit(outline.schema, dict.fromkeys(places, "#"))
 
 
 def _find_invalid(resolved: ResolvedBundle) -> frozenset[Place]:
-    """Return the schemas that other rules report, and that the validator would also reject."""
+    """Return the locations of schemas that other rules report and that the validator would also reject."""
     return frozenset(
         outline.place
         for outline in resolved.list_outlines()

@@ -32,11 +32,11 @@ _IGNORED: Final = "__pycache__"
 def group(folder: str, listed: Iterable[str]) -> Mapping[str, list[str]]:
     """Group the files below a folder by skill folder.
 
-    The files of a nested skill also belong to the outer one (SEP-2640, "Nested Skills"). Hidden files and bytecode are
-    ignored.
+    The files of a nested skill also belong to the outer skill (SEP-2640, "Nested Skills"). Hidden files and bytecode
+    are ignored.
 
     Args:
-        listed: The paths of all files below it.
+        listed: The paths of all files below the folder.
     """
     visible = [path for path in listed if _is_visible(posixpath.relpath(path, folder or "."))]
     roots = sorted(posixpath.dirname(path) for path in visible if posixpath.basename(path) == MANIFEST)

@@ -58,7 +58,7 @@ _RANGE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """A shorthand type, or a list of allowed values. In the list, `None` represents `null`."""
+    """A shorthand type, or a list of allowed values, with `None` for `null`."""
 
     text: str = ""
     values: tuple[str | float | bool | None, ...] = ()
@@ -104,7 +104,7 @@ def suggest(text: str, schemas: Set[str]) -> str | None:
 
 
 def _suggest_tuple(items: list[str], schemas: Set[str]) -> str | None:
-    """Suggest the shorthand for a tuple. Python's `tuple[T, ...]` is a list."""
+    """Suggest the shorthand for a Python tuple. For `tuple[T, ...]`, suggest a list."""
     try:
         types = [_Reader(_TOKEN.findall(item), schemas).read().text for item in items if item != "..."]
     except _UnknownError:

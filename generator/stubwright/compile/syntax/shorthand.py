@@ -104,8 +104,9 @@ def find_written(origins: Mapping[Pointer, Pointer], pointer: Pointer) -> Pointe
 
 
 def _replace(value: Json, pointer: Pointer, new: Json) -> Json:
-    """Return a copy of a value with the part at `pointer` replaced. Copies all parents, since YAML aliases can share
-    them.
+    """Return a copy of a value with the part at `pointer` replaced.
+
+    Copy all parents, because YAML aliases can share a parent.
     """
     if not pointer:
         return new
@@ -198,7 +199,10 @@ def _show_flow(value: Json) -> str:
 
 
 class _InvalidTypeError(Exception):
-    """The string is not a type. `part` contains the offsets of the invalid characters, `fix` the advice."""
+    """The string is not a type.
+
+    `part` contains the offsets of the invalid characters, and `fix` contains the advice.
+    """
 
     def __init__(self, part: tuple[int, int], fix: str) -> None:
         super().__init__(fix)
@@ -240,14 +244,14 @@ class _Writer:
         return {"fields": written} | ({"additionalProperties": False} if key == "input" else {})
 
     def _make_root_type(self, written: str, at: Pointer) -> Json:
-        """Return an `inputSchema` for a type, with `type: object` at its root (MCP 2025-11-25, `Tool`)."""
+        """Return an `inputSchema` for a type, with `type: object` at the root (MCP 2025-11-25, `Tool`)."""
         if not self._may_be_object(written):
             self._report(at, f"arguments must be an object, and `{written}` is not", "write `input: {NAME: TYPE}`")
             return {"type": "object"}
         return {"type": "object", "$ref": f"#/schemas/{written}"} if written in self._names else {"type": written}
 
     def _may_be_object(self, text: str) -> bool:
-        """Return whether a type can be an object. True for invalid types, which are reported elsewhere."""
+        """Return whether a type can be an object. Return true for invalid types, which are reported elsewhere."""
         seen: set[str] = set()
         while text in self._names and text not in seen:
             seen.add(text)
@@ -325,7 +329,7 @@ class _Writer:
                 self._report((*at, key), f"`{key}` could be a field name or a type", fix, key=True)
 
     def _report_untyped(self, schema: Mapping[str, Json], at: Pointer) -> bool:
-        """Report item or value types without a `type`. Return whether there were any."""
+        """Report item or value types without a `type`. Return whether any were reported."""
         for key, holder in _UNTYPED.items():
             child = schema.get(key)
             if isinstance(child, str) and not schema.keys() & _TYPING and self._is_type(child):
@@ -514,7 +518,6 @@ class _TypeReader:
         return is_next
 
     def _explain(self) -> _InvalidTypeError:
-        """Return an error at the next token, or at the whole type if the type is incomplete."""
         if not self._next:
             return _InvalidTypeError((0, len(self._text)), _FIX)
         token = self._tokens[self._at]

@@ -40,7 +40,7 @@ MAX_BASED = 3500
 
 
 class _PythonLoader(yaml.SafeLoader):
-    """Accepts `?` inside plain scalars, as in `{a?: string}`, like libyaml (YAML 1.2.2, section 7.3.3)."""
+    """A loader that accepts `?` in plain scalars, as in `{a?: string}`, like libyaml (YAML 1.2.2, section 7.3.3)."""
 
     _plain_start: int | None = None
 
@@ -52,7 +52,7 @@ class _PythonLoader(yaml.SafeLoader):
             self._plain_start = None
 
     def peek(self, index: int = 0) -> str:
-        """Look ahead by `index` characters. Masks a `?` inside a plain scalar, which would end the scalar."""
+        # Mask a `?` inside a plain scalar, because PyYAML would end the scalar there.
         character = str(super().peek(index))
         is_inside = self._plain_start is not None and self.index + index > self._plain_start
         return "_" if character == "?" and is_inside else character
@@ -167,7 +167,7 @@ def _build(event: Any, next_event: Callable[[], Any], any_keys: bool, depth: int
 
 @cache
 def _resolve_scalar(text: str) -> Json:
-    """Resolve a plain scalar per the core schema. Raises _NeedsBuilderError if it has no JSON equivalent."""
+    """Resolve a plain scalar per the core schema. Raises _NeedsBuilderError for a scalar without a JSON equivalent."""
     if text in _NULL:
         return None
     if text in _BOOL:
@@ -325,7 +325,7 @@ class _Builder:
         return True
 
     def _check_scalar(self, text: str, start: int, end: int) -> Json:
-        """Resolve a plain scalar per the core schema. Report a problem if it has no JSON equivalent."""
+        """Resolve a plain scalar per the core schema. Report a scalar without a JSON equivalent."""
         try:
             return _resolve_scalar(text)
         except _NeedsBuilderError:
@@ -458,12 +458,11 @@ def _offsets(event: yaml.Event) -> tuple[int, int]:
 
 
 def _swap_escape(escape: str) -> str:
-    """Swap `\\ud` and `\\ue`, keeping the case."""
     return escape[:2] + {"d": "e", "D": "E", "e": "d", "E": "D"}[escape[2]]
 
 
 def _unmask(value: str) -> str:
-    """Restore surrogates that `_swap_escape` replaced, and join pairs."""
+    """Restore surrogates that `_swap_escape` replaced, and join surrogate pairs."""
     literal = _STAND_IN.sub(lambda match: _swap_escape(match[0]), value)
     raw = _STAND_IN_CHARACTER.sub(lambda match: chr(ord(match[0]) - 0x1000), literal)
     return raw.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

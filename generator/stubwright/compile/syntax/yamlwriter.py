@@ -18,7 +18,7 @@ _CORE_NUMBERS = re.compile(r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indents lists below their keys and writes no anchors."""
+    """A dumper that indents lists below their keys and writes no anchors."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - PyYAML's name
         super().increase_indent(flow, indentless=False)
@@ -90,7 +90,7 @@ def is_locked(text: str) -> bool:
 
 
 def _start(text: str) -> str:
-    """Return the start of `text` with LF line endings. Does not copy the whole text, which can be large."""
+    # Do not copy the whole text, which can be large.
     return text[: 2 * max(map(len, (*_FIRST_LINES, _LOCKED)))].replace("\r\n", "\n")
 
 
