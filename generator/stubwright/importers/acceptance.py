@@ -142,7 +142,7 @@ def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
 
 
 def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
-    """Yield an error in a shared schema once for each tool that references it, and other errors unchanged."""
+    """Yield an error in a shared schema once for each tool that references the schema. Yield other errors unchanged."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if pointer[:1] != ("schemas",) or len(pointer) < 2:
         yield error

@@ -95,7 +95,7 @@ def _describe(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str
 
 
 def _merge(value: Json) -> Json:
-    """Expand the merge keys in a value; a mapping's own entries take precedence."""
+    """Expand the merge keys in a value. A mapping's own entries take precedence."""
     if isinstance(value, list):
         return [_merge(item) for item in value]
     if not isinstance(value, dict):
@@ -113,7 +113,10 @@ def _merge(value: Json) -> Json:
 
 
 def _drop_examples(value: Json, *, is_named: bool = False) -> Json:
-    """Remove examples with non-finite numbers; `is_named` is true if the keys are names."""
+    """Remove examples with non-finite numbers.
+
+    `is_named` is true if the keys of `value` are property names rather than keywords.
+    """
     if isinstance(value, list):
         return [_drop_examples(item) for item in value]
     if not isinstance(value, dict):

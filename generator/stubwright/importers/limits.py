@@ -68,7 +68,7 @@ class TooSlowError(SourceError):
 
 
 class _DeadlineReachedError(BaseException):
-    """Not an Exception, so that `except Exception` does not catch it."""
+    """The deadline was reached. This is not an Exception, so that `except Exception` does not catch it."""
 
 
 class Deadline:

@@ -166,7 +166,7 @@ def interrupt_on_signals() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Clock:
-    """A server's time limits: `starting` for the first response, if set, then `seconds`."""
+    """A server's time limits: `starting` seconds for the first response, if set, then `seconds`."""
 
     seconds: float
     starting: float | None
@@ -176,7 +176,7 @@ class _Clock:
 
     @contextmanager
     def limit(self) -> Iterator[Callable[[], None]]:
-        """Limit the block's time; yield a function to call on the first response."""
+        """Limit the block's time. Yield a function to call on the first response."""
         with anyio.fail_after(self.seconds if self.starting is None else self.starting) as scope:
 
             def on_answer() -> None:
@@ -321,11 +321,10 @@ class _Server:
         return f"; it sent {lines} not JSON-RPC"
 
     def quote_log(self) -> str:
-        """Return the first and last lines of a process's standard error."""
         return "".join(f"\n  | {line}" for line in (self._process.log_lines() if self._process is not None else ()))
 
     def describe_withheld(self) -> str:
-        """Return a hint if the process exited, possibly because of a missing variable."""
+        """Return a hint if the process exited, possibly because of a missing variable, otherwise an empty string."""
         failure = self.connection.failure
         error = None if failure is None else failure()
         if not isinstance(error, ServerExited) or not error.withheld:
@@ -421,7 +420,7 @@ class Connection:
         raise AssertionError("the second try returns or raises")
 
     async def request_revision(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Request a revision and accept the server's counteroffer; return the same as `negotiate`.
+        """Request a revision and accept the server's counteroffer. Return the same result as `negotiate`.
 
         Raises:
             UnreachableError: The server does not support a revision without a handshake.
@@ -433,7 +432,7 @@ class Connection:
         return described
 
     async def _discover(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-        """Return the server's information and capabilities, or None if it does not support the revision."""
+        """Return the server's information and capabilities, or None if the server does not support the revision."""
         self.revision = revision
         try:
             answer = await self.ask("server/discover", _PROBE)

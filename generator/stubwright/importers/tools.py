@@ -205,7 +205,7 @@ def _fix_input(wire: str, tool: Mapping[str, Any], notes: list[str]) -> Any:
 def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """Return the schema in the first dialect that accepts it: its own, a similar one, or the newest.
 
-    Otherwise, it stays unchanged, and `acceptance` removes it.
+    A schema that no dialect accepts stays unchanged, and `acceptance` removes the schema.
     """
     problem = _find_problem(role, schema)
     if problem is None:

@@ -56,7 +56,6 @@ def arrange(manifest: Mapping[str, Any], location: Location) -> dict[str, Any]:
 
 
 def _order_keys(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with its keys in order: MCP's keys, other keys (sorted), then `stubwright`."""
     known = [key for key in entry if key in servers.KEYS]
     others = sorted(key for key in entry if key not in servers.KEYS and key != "stubwright")
     own = [key for key in entry if key == "stubwright"]

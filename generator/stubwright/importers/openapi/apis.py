@@ -48,7 +48,10 @@ class Credential:
     name: str
 
     def is_at(self, where: str, name: str) -> bool:
-        """Return whether a parameter has the same location and name; header names ignore case (RFC 9110, 5.1)."""
+        """Return whether a parameter has the same location and name.
+
+        The case of header names does not matter (RFC 9110, 5.1).
+        """
         same = self.name.lower() == name.lower() if where == "header" else self.name == name
         return self.where == where and same
 
@@ -190,9 +193,9 @@ class Apis:
     def _find_schemes(self, operation: Operation) -> list[dict[str, dict[str, Json]]] | None:
         """Return an operation's alternative security schemes, or None if the document specifies none.
 
-        An operation with an empty `security` is first called without credentials, then with those for other
-        operations if the API rejects the call, because documents often contain this mistake. Credentials are never sent
-        to another host or in place of a parameter. Optional credentials are sent.
+        An operation with an empty `security` is first called without credentials. If the API rejects the call, the
+        credentials for other operations are sent, because documents often contain this mistake. Credentials are never
+        sent to another host or in place of a parameter. Optional credentials are sent.
         """
         if self.auth is not None:
             return [_make_credential(self.auth, self.name)]
@@ -281,7 +284,7 @@ class Apis:
         raise UnsupportedError(f"the security scheme `{name}` has the unsupported type {kind} {scheme}".rstrip())
 
     def _find_grant(self, scheme: LocatedValue, env: str) -> dict[str, Json]:
-        """Return the settings for fetching tokens; empty if the server cannot fetch them itself."""
+        """Return the settings for fetching tokens, or an empty mapping if the server cannot fetch tokens itself."""
         flows = dict(scheme.list_entries("flows"))
         # `implicit` has no token endpoint, and `password` needs a user's password.
         for flow in ("clientCredentials", "authorizationCode"):
@@ -304,7 +307,7 @@ def _list_credentials(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credent
 
 
 def _make_credential(auth: Auth, server: str) -> dict[str, dict[str, Json]]:
-    """Return the security scheme with the name that the user chose."""
+    """Return the security scheme that the user chose, keyed by name."""
     name = {"bearer": "token", "basic": "user", "apiKey": "key", "clientCredentials": "client"}[auth.kind]
     env = make_variable(server, name)
     settings: dict[str, Json] = {"type": auth.kind, "env": env}
@@ -351,7 +354,7 @@ class Server:
 
 
 def _read_server(server: LocatedValue, origin: str | None) -> Server:
-    """Read a server; variables that the environment cannot set are replaced with their defaults.
+    """Read a server. Replace variables that the environment cannot set with their defaults.
 
     Args:
         server: The Server Object.
@@ -382,7 +385,7 @@ def _read_server(server: LocatedValue, origin: str | None) -> Server:
 
 
 def _can_be_set(name: str, variable: LocatedValue, url: str) -> bool:
-    """Return whether the environment can set a variable: each value must be a single safe part of the URL."""
+    """Return whether the environment can set a variable. Each value must be a single safe part of the URL."""
     allowed = _read_variable(variable)
     listed = allowed.get("enum")
     if url.startswith(f"{{{name}}}"):

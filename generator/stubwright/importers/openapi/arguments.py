@@ -155,7 +155,6 @@ def make_arguments(
 
 
 def _find_idempotency_header(operation: Operation, parameters: Sequence[Parameter]) -> Parameter | None:
-    """Return the idempotency key header, if the operation writes and declares one."""
     if operation.method in READING:
         return None
     headers = (parameter for parameter in parameters if parameter.where == "header")
@@ -252,7 +251,10 @@ def _place_parameter(parameter: Parameter, name: str, http: dict[str, Any]) -> N
 
 
 def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str]) -> _Body | None:
-    """Return the body in the best media type: preferred types, forms with a file, JSON, other forms, text, bytes."""
+    """Return the body in the best media type, or None if the operation does not have a body.
+
+    The order is: preferred types, forms with a file, JSON, other forms, text, bytes.
+    """
     at = operations.find_body(schemas.documents, operation)
     if at is None:
         return None
@@ -294,7 +296,7 @@ _KINDS: Final = ("json", "form", "multipart", "text", "bytes")
 
 
 def _is_upload(entry: LocatedValue, schemas: Schemas) -> bool:
-    """Return whether a multipart form has a file, and all its parts can be sent."""
+    """Return whether a multipart form has a file and all parts of the form can be sent."""
     entry = parts.name_lone_file(entry, schemas)
     form, schema = Parts(entry, schemas, is_multipart=True), entry.get("schema")
     try:

@@ -61,7 +61,7 @@ class LocatedValue:
         return f"{self.file}{format_pointer(self.pointer)}"
 
     def __truediv__(self, step: str) -> LocatedValue:
-        """Return the value at a key or index. Raises KeyError or IndexError if it does not exist."""
+        """Return the value at a key or index. Raises KeyError or IndexError if the key or index does not exist."""
         below = self.value[int(step)] if isinstance(self.value, list) else self.value[step]
         return LocatedValue(below, self.file, (*self.pointer, step))
 
@@ -219,7 +219,7 @@ class Documents:
     def find_target(self, reference: str, file: str, pointer: tuple[str, ...] = ()) -> LocatedValue:
         """Return the target of a reference in `file`, at a pointer.
 
-        Within an `$id`, references are relative to it (JSON Schema 2020-12 Core, 8.2.1), elsewhere to the document.
+        References are relative to the nearest `$id` (JSON Schema 2020-12 Core, 8.2.1) or, without one, to the document.
 
         Raises:
             UnsupportedError: The reference does not resolve or refers to a file that is not read.
@@ -254,7 +254,7 @@ class Documents:
         return at
 
     def _find_resource(self, reference: str, file: str, pointer: tuple[str, ...]) -> LocatedValue | None:
-        """Resolve a reference by `$id` and `$anchor`; return None if no schema matches."""
+        """Resolve a reference by `$id` and `$anchor`. Return None if no schema matches."""
         resources, anchors = self._identified
         where, _, fragment = reference.partition("#")
         base = max(
@@ -278,7 +278,7 @@ class Documents:
 
     @cached_property
     def _identified(self) -> tuple[dict[str, LocatedValue], dict[tuple[str, str], LocatedValue]]:
-        """The root document's schemas: with an `$id`, by URI; with an anchor, by base URI and anchor."""
+        """The root document's schemas: with an `$id`, keyed by URI; with an anchor, keyed by URI and anchor."""
         resources: dict[str, LocatedValue] = {}
         anchors: dict[tuple[str, str], LocatedValue] = {}
         is_used = any(isinstance(part.get(key), str) for part in walk(self.root.value) for key in ("$id", *_ANCHORS))

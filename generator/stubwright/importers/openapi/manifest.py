@@ -109,7 +109,7 @@ def make_manifest(
 
 
 def _relax(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
-    """Replace `oneOf` with `anyOf` in tools without valid arguments, because their alternatives often overlap."""
+    """Replace `oneOf` with `anyOf` in tools without valid arguments, because the alternatives often overlap."""
     manifest = checked.manifest
     wanted = [tool for tool in manifest["tools"] if tool["name"] in checked.unfillable]
     reached = acceptance.select_used(manifest.get("schemas") or {}, [tool["inputSchema"] for tool in wanted])

@@ -73,5 +73,4 @@ def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], 
 
 
 def _rank_json(media: str) -> int:
-    """Return a JSON type's rank: JSON itself, then merge patches, then JSON Patch."""
     return {JSON: 0, MERGE_PATCH: 1, JSON_PATCH: 3}.get(media, 2)

@@ -125,7 +125,6 @@ def _list_first_tags(operations: Iterable[Operation]) -> list[str]:
 
 
 def _name_by_tag(operation: Operation) -> str:
-    """Return the default name prefixed with the operation's first tag."""
     name = _name_by_id(operation)
     tag = [word.lower() for word in naming.split_words(operation.tags[0])] if operation.tags else []
     if not tag or [word.lower() for word in naming.split_words(name)][: len(tag)] == tag:
@@ -143,13 +142,13 @@ def _name_by_id(operation: Operation) -> str:
 
 
 def _name_by_path(operation: Operation) -> str:
-    """Return the method and the words of the path: `get_users_user_id`."""
+    """Return a name made from the method and the words of the path, such as `get_users_user_id`."""
     words = [word.lower() for word in naming.split_words(operation.path)]
     return _REFUSED.sub("_", "_".join([operation.method, *words])).strip("_")
 
 
 def _find_longest(server: str, prefix: str) -> int:
-    """Return the maximum length of a name, since clients prepend the server's name."""
+    """Return the maximum length of a name without the prefix. Clients prepend the server's name."""
     rules = [rule.value for rule in targets.TARGETS[targets.PORTABLE].rules if rule.kind == "long name"]
     fitting = [most - len(form.replace("{server}", server).replace("{tool}", "")) for form, most in rules]
     longest = min([_LONGEST, *fitting]) - len(prefix)

@@ -51,7 +51,7 @@ _CREDENTIAL_HEADERS: Final = frozenset({"cookie"})
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter; `content` is its value's media type, if it has one instead of a `style`."""
+    """A parameter. `content` is the media type of the value if the parameter has a media type instead of a `style`."""
 
     name: str
     where: In
@@ -95,8 +95,9 @@ class Operation:
 
     @property
     def description(self) -> str:
-        """The operation's summary and description, without repeating identical ones; if both are missing, words from
-        its path.
+        """The operation's summary and description, without repetition.
+
+        If both are missing, words from the operation's path.
         """
         values = [self.at.get_field("summary") or self.item.get_field("summary")]
         values.append(self.at.get_field("description") or self.item.get_field("description"))
@@ -108,7 +109,10 @@ class Operation:
 
     @property
     def title(self) -> str:
-        """The operation's summary in one line, for people; if missing, words from its path."""
+        """The operation's summary in one line, for people.
+
+        If the summary is missing, words from the operation's path.
+        """
         summary = self.at.get_field("summary") or self.item.get_field("summary")
         line = " ".join(summary.split()).rstrip(".").rstrip() if isinstance(summary, str) else ""
         return descriptions.truncate(line or describe(self.method, self.path), _LONGEST_TITLE)
@@ -163,7 +167,7 @@ def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operatio
 
 
 def _resolve_item(documents: Documents, entry: LocatedValue) -> LocatedValue:
-    """Return a path item, which can be a reference (3.1.1, section 4.8.9)."""
+    """Return a path item, after resolving an item that is a reference (3.1.1, section 4.8.9)."""
     if not isinstance(entry.value, dict):
         raise UnsupportedError("it is not a mapping")
     if "$ref" not in entry.value:

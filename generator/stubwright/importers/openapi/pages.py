@@ -145,7 +145,6 @@ class _QueryArguments:
         return cls(properties, frozenset(schema.get("required") or ()), frozenset(all_properties))
 
     def find_only(self, names: frozenset[str]) -> str | None:
-        """Return the argument with one of these names, if exactly one exists."""
         matching = [name for name in self.properties if _simplify(name) in names]
         return matching[0] if len(matching) == 1 else None
 
@@ -161,7 +160,7 @@ class _Response:
     shared: Mapping[str, Json]
 
     def resolve(self, schema: Json, depth: int = 0) -> Mapping[str, Json]:
-        """Return a schema with its references and combinations resolved where they are unambiguous."""
+        """Return a schema with references and combinations resolved where the result is unambiguous."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return {}
         parts: list[Json] = [*(schema.get("allOf") or ())]
@@ -179,7 +178,7 @@ class _Response:
         return merged
 
     def find_items(self, schema: Mapping[str, Json], tool: str) -> str | None:
-        """Return the pointer to the items, or None if it is ambiguous."""
+        """Return the pointer to the items, or None if the pointer is ambiguous."""
         if self._is(schema, "array"):
             return ""
         lists = [name for name, property_ in self._properties(schema) if self._is(self.resolve(property_), "array")]

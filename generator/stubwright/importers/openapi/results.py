@@ -137,7 +137,7 @@ def _rank(content: Mapping[str, LocatedValue], preferred: Sequence[str], schemas
 
 
 def _is_json(media: str, entry: LocatedValue, schemas: Schemas) -> bool:
-    """Return whether a response with a media type is JSON; a range counts as JSON, since calls then request JSON."""
+    """Return whether a response with a media type is JSON. A range counts as JSON, because calls then request JSON."""
     schema = entry.get("schema")
     if media_types.is_any(media) and (schema is None or schemas.is_string(schema)):
         return False
@@ -151,7 +151,7 @@ def _make_concrete(media: str, entry: LocatedValue, schemas: Schemas) -> str | N
 def _make_accept(
     contents: Sequence[Mapping[str, LocatedValue]], preferred: Sequence[str], schemas: Schemas
 ) -> str | None:
-    """Return the `Accept` header: the supported types, or all types if none is JSON; None for plain JSON."""
+    """Return the `Accept` header: the supported types, or all types if none is JSON. Return None for plain JSON."""
     best_types = [(_rank(content, preferred, schemas)[0], content) for content in contents]
     requested = [media for media, _ in best_types]
     if not {*map(media_types.strip_parameters, preferred)} & {*map(media_types.strip_parameters, requested)}:

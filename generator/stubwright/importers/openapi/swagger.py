@@ -110,7 +110,7 @@ def _convert_scheme(scheme: Json) -> Json:
 
 
 def _convert_item(item: Json, root: Mapping[str, Json]) -> Json:
-    """Convert a path item; body and form parameters move to each of its operations."""
+    """Convert a path item. Copy body and form parameters to each of the item's operations."""
     if not isinstance(item, dict):
         return item
     shared = _list_parameters(item.get("parameters"), root)
@@ -130,7 +130,10 @@ def _convert_item(item: Json, root: Mapping[str, Json]) -> Json:
 def _convert_operation(
     operation: Mapping[str, Json], item: Mapping[str, Json], root: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """Convert an operation with its path item's parameters; bodies and forms become its request body."""
+    """Convert an operation, with the parameters of its path item.
+
+    Bodies and forms become the operation's request body.
+    """
     converted = {key: value for key, value in operation.items() if key not in ("consumes", "produces", "schemes")}
     own = _list_parameters(operation.get("parameters"), root)
     if own:
@@ -159,7 +162,7 @@ def _convert_operation(
 
 
 def _list_parameters(parameters: Json, root: Mapping[str, Json]) -> list[tuple[Json, dict[str, Any]]]:
-    """Return the parameters in a list, each paired with its reference's target, or with itself."""
+    """Return the parameters in a list, each paired with the target of its reference, or with itself."""
     pairs = [(parameter, _resolve(parameter, root)) for parameter in parameters] if isinstance(parameters, list) else []
     return [(parameter, target) for parameter, target in pairs if isinstance(target, dict)]
 
@@ -181,7 +184,7 @@ def _is_body(parameter: Mapping[str, Json]) -> bool:
 
 
 def _convert_parameter(parameter: Json) -> Json:
-    """Convert a parameter outside the body; in 3.0, its type and format move to its schema."""
+    """Convert a parameter outside the body. In 3.0, a parameter's type and format are in its schema."""
     if not isinstance(parameter, dict) or "$ref" in parameter or _is_body(parameter):
         return parameter
     converted = {
@@ -196,7 +199,7 @@ def _convert_parameter(parameter: Json) -> Json:
 
 
 def _make_style(parameter: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a list's style; `tabDelimited` is our own, since OpenAPI 3 has no style with tabs."""
+    """Return a list's style. `tabDelimited` is our own style, because OpenAPI 3 does not define a style with tabs."""
     format_ = parameter.get("collectionFormat", "csv")
     # `multi` is only for queries and forms; a repeated header is equivalent to one list (RFC 9110, 5.3).
     if format_ in ("csv", "multi") and parameter.get("in") in ("path", "header"):
@@ -208,7 +211,7 @@ def _make_style(parameter: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _make_request_body(parameters: Sequence[Mapping[str, Json]], consumes: Sequence[str]) -> dict[str, Json] | None:
-    """Return the request body for a `body` parameter or for `formData` parameters."""
+    """Return the request body for a `body` parameter or for `formData` parameters, or None without such parameters."""
     bodies = [parameter for parameter in parameters if parameter.get("in") == "body"]
     if bodies:
         body, *_ = bodies
@@ -250,7 +253,7 @@ def _make_field(parameter: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _convert_response(response: Json, produces: Sequence[str]) -> Json:
-    """Convert a response; its schema applies to each media type that the operation produces."""
+    """Convert a response. The response's schema applies to each media type that the operation produces."""
     if not isinstance(response, dict):
         return response
     if isinstance(response.get("headers"), dict):
@@ -275,7 +278,10 @@ def _get_media_types(holder: Mapping[str, Json], key: str) -> list[str]:
 
 
 def _convert_keywords(value: Any, *, names: bool = False) -> Any:
-    """Convert `nullable`, `discriminator` and files in schemas; `names` is true if the keys are names."""
+    """Convert `nullable`, `discriminator` and file schemas.
+
+    `names` is true if the keys of `value` are property names rather than keywords.
+    """
     if isinstance(value, list):
         return [_convert_keywords(item) for item in value]
     if not isinstance(value, dict):

@@ -90,7 +90,7 @@ def _read_report(report: Path) -> dict[str, Any] | None:
 
 
 def _describe(source: Source, facts: Mapping[str, Any]) -> str:
-    """Return the reason why the file has no usable server."""
+    """Return the reason that the file has no usable server."""
     if "raised" in facts:
         lines = [to_one_line(line) for line in facts["raised"][-_LINES:]]
         quoted = "".join(f"\n  | {line}" for line in lines)

@@ -78,7 +78,7 @@ def _format(error: BaseException, path: Path) -> list[str]:
 
 
 def _get_key(error: BaseException) -> str | None:
-    """Return a KeyError's missing key, which may be an environment variable's name."""
+    # The missing key can be the name of an environment variable.
     key = error.args[0] if isinstance(error, KeyError) and error.args else None
     return key if isinstance(key, str) else None
 
@@ -119,12 +119,12 @@ def _find_kind(value: object) -> str | None:
 
 
 def _is_protected(server: Any) -> bool:
-    """Return whether callers over HTTP need a token; FastMCP stores `auth` on the server, the SDK in its settings."""
+    # FastMCP stores `auth` on the server, the SDK in the server's settings.
     return any(getattr(each, "auth", None) is not None for each in (server, getattr(server, "settings", None)))
 
 
 def _list_uses(holder: Any) -> list[str] | None:
-    """Return the `Context` members that a function uses, or None if it does not access its request."""
+    """Return the `Context` members that a function uses, or None if the function does not access its request."""
     function = _get_function(holder)
     names = {each.name for each in _list_parameters(function) if _is_context(each)}
     try:
@@ -155,7 +155,7 @@ def _get_function(holder: Any) -> Any:
 
 
 def _list_elsewhere(server: Any) -> Iterable[str]:
-    """Yield the names of resources, templates and prompts that use their request."""
+    """Yield the names of resources, templates and prompts that use the current request."""
     for holder in _list_others(server):
         if _list_uses(holder):
             yield str(getattr(holder, "name", None) or holder)

@@ -221,7 +221,9 @@ class Schemas:
         return False
 
     def as_parent(self, part: LocatedValue) -> LocatedValue:
-        """Return a part of an `allOf`; if it is a parent whose alternatives extend it, omit these alternatives.
+        """Return a part of an `allOf`.
+
+        If the part is a parent whose alternatives extend the parent, omit the alternatives.
 
         The surrounding schema is one of the alternatives. If a union lists a parent and its subtypes, the parent is
         copied, because its shared schema is specific to that union.
@@ -248,7 +250,6 @@ class Schemas:
         )
 
     def _inherits(self, at: LocatedValue, parent: LocatedValue, depth: int = 8) -> bool:
-        """Return whether a schema extends another with `allOf`, directly or through ancestors."""
         if not depth:
             return False
         parts = [self.documents.resolve(part) for part in self.documents.resolve(at).list_items("allOf")]
@@ -330,7 +331,7 @@ class Schemas:
                 continue  # reported by the conversion
 
     def _make_name(self, key: Key, suffix: str) -> str:
-        """Return an unused name for a shared schema, its own if possible."""
+        """Return an unused name for a shared schema, if possible the schema's own name."""
         steps = [step for step in key.pointer if step not in _PLACES]
         own = "_".join(steps) or posixpath.splitext(posixpath.basename(key.file))[0]
         plain = "".join(char if char.isalnum() or char in "._-" else "_" for char in own)
@@ -360,7 +361,6 @@ def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
 
 
 def _is_same(left: Json, right: Json) -> bool:
-    """Return whether two schemas for a property are equal except for their annotations."""
     return are_equal(_drop_words(left), _drop_words(right))
 
 
@@ -392,7 +392,7 @@ class _ObjectPart:
 
 @dataclass(slots=True)
 class _Conversion:
-    """A single conversion; `uses` collects the names of referenced shared schemas."""
+    """A single conversion. `uses` collects the names of referenced shared schemas."""
 
     schemas: Schemas
     side: Side
@@ -401,9 +401,12 @@ class _Conversion:
     def convert(
         self, at: LocatedValue, absent: frozenset[str] = frozenset(), *, is_part: bool = False, excluded: Names = ()
     ) -> Json:
-        """Convert a schema; properties in `absent` are not required, values in `excluded` belong to other alternatives.
+        """Convert a schema.
 
-        If it `is_part` of an object that is closed as a whole, the part itself stays open.
+        Args:
+            absent: The properties that are not required.
+            is_part: True for a part of an object that is closed as a whole. The part itself stays open.
+            excluded: The values that belong to other alternatives.
         """
         at = self.schemas.discriminators.pin(at, excluded)
         value = at.value
@@ -569,9 +572,9 @@ class _Conversion:
         return frozenset(names)
 
     def _find_hidden(self, at: LocatedValue) -> frozenset[str]:
-        """Return the properties that requests omit: `readOnly`, unless the schema or its examples need them.
+        """Return the properties that requests omit: `readOnly` properties, unless the schema or its examples need them.
 
-        A nested object in a request can identify an existing one by an `id` that only the API assigns.
+        A nested object in a request can identify an existing object by an `id` that only the API assigns.
         """
         if self.side != "request":
             return frozenset()

@@ -34,11 +34,14 @@ _DEFAULT_SINCE = 2
 
 @dataclass(slots=True)
 class _Index:
-    """The names of alternatives by schema and property, each schema's children (the schemas that extend it with
-    `allOf`), and the unions that list it.
+    """The discriminators in the files read so far.
 
-    `defaults` has the properties for which a schema is a union's default alternative, `required` the properties that an
-    alternative requires because another one is the default.
+    Attributes:
+        names: The names of an alternative, keyed by schema and property.
+        defaults: The properties for which a schema is a union's default alternative.
+        required: The properties that an alternative requires because another alternative is the default.
+        children: The schemas that extend a schema with `allOf`.
+        unions: The unions that list a schema.
     """
 
     names: dict[Key, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
@@ -96,13 +99,14 @@ class Discriminators:
         return LocatedValue(changed, at.file, at.pointer) if properties or required else at
 
     def find_excluded(self, union: LocatedValue, alternative: LocatedValue) -> Names:
-        """Return the values that an alternative leaves to others in its union, sorted.
+        """Return the values that an alternative leaves to other alternatives in its union, sorted.
 
-        The others are its children; for the default, all others (3.2.0, "Discriminator Object", `defaultMapping`).
+        The other alternatives are the alternative's children or, for the default, all other alternatives (3.2.0,
+        "Discriminator Object", `defaultMapping`).
 
         Args:
             union: The schema with `oneOf` or `anyOf`.
-            alternative: The target of one of its references.
+            alternative: The target of one of the union's references.
         """
         self.find_pins(alternative)
         name, key = _get_property(union), self._key(alternative)
@@ -128,7 +132,7 @@ class Discriminators:
         return [item for item, _ in sorted(keys, key=lambda pair: self._key(default) in pair[1])]
 
     def _find_wrapped(self, alternative: LocatedValue) -> LocatedValue | None:
-        """Return the schema with a discriminator that an alternative wraps in `allOf` to add annotations, if any."""
+        """Return the discriminated schema that an alternative only wraps in `allOf` to add annotations, or None."""
         plain = _unwrap(alternative)
         target = None if plain is alternative else self._resolve(plain)
         return target if target is not None and self.find_pins(target) else None
@@ -200,7 +204,7 @@ class Discriminators:
         return ""
 
     def _list_own_values(self, at: LocatedValue, name: str) -> list[str]:
-        """Return the values in a property's `enum`, as strings like the names in a `mapping`."""
+        """Return the values in a property's `enum` as strings, like the names in a `mapping`."""
         described = dict(at.list_entries("properties")).get(name)
         listed = None if described is None else described.get_field("enum")
         return [str(value) for value in listed] if isinstance(listed, list) else []
@@ -263,7 +267,7 @@ class Discriminators:
         return any(part.get(key) is not None for part in parts for key in ("enum", "const"))
 
     def _add_parent(self, at: LocatedValue, pins: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        """Return a parent's values: its own, and all in its `mapping`."""
+        """Return a parent's values: the parent's own values, and all values in its `mapping`."""
         name = _get_property(at) or ""
         mapping = self._read_mapping(at)
         own = pins.get(name) or self._list_names(at, mapping)
@@ -291,7 +295,7 @@ class Discriminators:
         return own
 
     def _pin_property(self, at: LocatedValue, name: str, names: list[str]) -> Json:
-        """Return a property's schema with only these values, or None if its own schema stays."""
+        """Return a property's schema with only the values in `names`, or None if the property keeps its own schema."""
         described = self._find_property(at, name)
         parts = [] if described is None else list(self._list_applied(described))
         values = _convert_names(names, parts)
@@ -311,7 +315,10 @@ class Discriminators:
         return {**schema, "const": values[0]} if len(values) == 1 else {**schema, "enum": values}
 
     def _exclude(self, at: LocatedValue, name: str, names: Names) -> dict[str, Json]:
-        """Return a default alternative's property without the others' values; empty if it forbids the property."""
+        """Return a default alternative's property without the values of other alternatives.
+
+        The result is empty if the alternative forbids the property.
+        """
         described = self._find_property(at, name)
         if described is None and self._is_closed(at):
             return {}
@@ -322,7 +329,10 @@ class Discriminators:
         return {name: {**kept, "not": {"enum": _convert_names(names, parts)}}}
 
     def _require(self, at: LocatedValue) -> dict[str, Json]:
-        """Return the `required` of an alternative in a union that has a default; empty if it does not change."""
+        """Return `required` for an alternative in a union with a default.
+
+        Return an empty mapping if `required` does not change.
+        """
         names = sorted(self._index.required.get(self._key(at), ()))
         known = at.get_field("required")
         listed = known if isinstance(known, list) else []
@@ -345,7 +355,7 @@ class Discriminators:
         )
 
     def _list_applied(self, at: LocatedValue, depth: int = 8) -> Iterator[LocatedValue]:
-        """Yield a schema, its reference's target, and the parts of its `allOf`."""
+        """Yield a schema, the target of its reference, and the parts of its `allOf`."""
         if depth:
             yield at
             if isinstance(at.get_field("$ref"), str) and (target := self._resolve(at)) is not None:
@@ -364,7 +374,7 @@ class Discriminators:
             yield from self._list_children(child, depth - 1)
 
     def _list_names(self, at: LocatedValue, mapping: Mapping[str, LocatedValue]) -> list[str]:
-        """Return a schema's names in a mapping, or its component name if the mapping does not list it."""
+        """Return a schema's names in a mapping, or its component name if the mapping does not list the schema."""
         names = self._list_mapped(at, mapping)
         above = (("components", "schemas"), ("definitions",), *([()] if at.file != self._documents.root.file else []))
         is_component = bool(at.pointer) and at.pointer[:-1] in above
@@ -405,7 +415,7 @@ class Discriminators:
         return None
 
     def _list_targets(self, at: LocatedValue, *keys: str, inline: bool = False) -> list[LocatedValue]:
-        """Return the targets of references in lists of schemas; with `inline`, also inline schemas."""
+        """Return the targets of references in lists of schemas. With `inline`, also return inline schemas."""
         items = [_unwrap(item) for key in keys for item in at.list_items(key)]
         kept = [item for item in items if inline or isinstance(item.get_field("$ref"), str)]
         return [target for item in kept if (target := self._resolve(item)) is not None]
@@ -441,7 +451,7 @@ def _get_property(at: LocatedValue) -> str | None:
 
 
 def _convert_names(names: Iterable[str], parts: Iterable[LocatedValue]) -> list[Json]:
-    """Convert names to values of a property with these parts; some documents use integers or booleans."""
+    """Convert names to values of a property with these parts. Some documents use integers or booleans."""
     kinds = {part.get_field("type") for part in parts if isinstance(part.get_field("type"), str)}
     if "integer" in kinds:
         return [int(name) for name in names if name.lstrip("-").isdecimal()]

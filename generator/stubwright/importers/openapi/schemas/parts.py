@@ -81,7 +81,7 @@ class Parts:
     """The parts of a form, or the fields of a URL-encoded form."""
 
     def __init__(self, entry: LocatedValue, schemas: Schemas, *, is_multipart: bool) -> None:
-        """Create the parts of a form from its media type object; `schemas` converts their schemas."""
+        """Create the parts of a form from its media type object. `schemas` converts the schemas of the parts."""
         self._entry = entry
         self._schemas = schemas
         self._is_multipart = is_multipart
@@ -111,7 +111,7 @@ class Parts:
         return False
 
     def find_problem(self) -> str | None:
-        """Return the reason why a part cannot be sent, as a relative clause, or None."""
+        """Return the reason that a part cannot be sent, as a relative clause, or None."""
         schema = self._entry.get("schema")
         applied = [] if schema is None else [*self._schemas.list_applied(schema)]
         if any("type" in part.value for part in applied) and not any(map(_may_be_object, applied)):
@@ -127,7 +127,7 @@ class Parts:
         return None
 
     def list_styles(self) -> dict[str, Json]:
-        """Return the fields' styles by name, without defaults; call it after all parts have been converted."""
+        """Return the fields' styles by name, without defaults. Call this method after all parts have been converted."""
         styles: dict[str, Json] = {}
         for name, encoding in self._entry.list_entries("encoding") if self._is_styled else ():
             given = {key: encoding.get_field(key) for key in ("style", "explode")}
@@ -143,7 +143,10 @@ class Parts:
         return styles
 
     def list_types(self) -> dict[str, Json]:
-        """Return a multipart form's media types by part, without files; call it after all parts have been converted."""
+        """Return a multipart form's media types by part, without files.
+
+        Call this method after all parts have been converted.
+        """
         styled = self.list_styles()
         types: dict[str, Json] = {}
         for name, _ in self._entry.list_entries("encoding") if self._is_multipart else ():
@@ -236,11 +239,11 @@ class Parts:
 
 
 def _is_file(schema: Mapping[str, Json], types: Sequence[str] = ()) -> bool:
-    """Return whether a schema describes bytes; a text `contentMediaType` rules it out (3.1.1, section 4.8.14.3).
+    """Return whether a schema describes bytes. A text `contentMediaType` excludes bytes (3.1.1, section 4.8.14.3).
 
     Args:
         schema: The schema.
-        types: The part's media types; if a type is not text, any string of that type is a file.
+        types: The part's media types. If a type is not text, any string of that type is a file.
     """
     media = schema.get("contentMediaType")
     if _is_unencoded(schema):
@@ -255,7 +258,6 @@ def _is_file(schema: Mapping[str, Json], types: Sequence[str] = ()) -> bool:
 
 
 def _may_be_object(at: LocatedValue) -> bool:
-    """Return whether a schema itself declares `properties` or the type `object`."""
     kind = at.get_field("type")
     return kind == "object" or (isinstance(kind, list) and "object" in kind) or at.get_field("properties") is not None
 
@@ -266,7 +268,10 @@ def _is_unencoded(schema: Mapping[str, Json]) -> bool:
 
 
 def _is_text_type(media: str) -> bool:
-    """Return whether a media type is text or JSON; a range is, unless it includes only binary types."""
+    """Return whether a media type is text or JSON.
+
+    A range counts as text unless the range includes only binary types.
+    """
     plain = media_types.strip_parameters(media)
     if media_types.is_range(plain):
         return not is_bytes(plain)
@@ -322,7 +327,7 @@ def _rewrite_items(
     shared: Mapping[str, Json],
     change: _Change,
 ) -> Mapping[str, Json]:
-    """Apply a change to the schemas of a list's items; return the same object if nothing changes."""
+    """Apply a change to the schemas of a list's items. Return the same object if nothing changes."""
     changed = dict(schema)
     if "items" in schema:
         changed["items"] = _rewrite(schema["items"], shared, change, frozenset({_ITEM}))
@@ -338,9 +343,9 @@ def _rewrite(
     change: _Change,
     above: frozenset[str] = frozenset(),
 ) -> Json:
-    """Apply a change to each schema for the same value; return the same object if nothing changes.
+    """Apply a change to each schema for the same value. Return the same object if nothing changes.
 
-    A reference to a shared schema that changes is replaced with the result.
+    If a shared schema changes, the result replaces the reference to the shared schema.
     """
     if not isinstance(schema, dict):
         return schema
