@@ -71,7 +71,10 @@ def find() -> tuple[Project | None, list[Diagnostic]]:
 
 
 def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
-    """Return the project in `folder`; None if its `pyproject.toml` is missing or invalid, or lacks the table."""
+    """Return the project in `folder`.
+
+    Return None if `pyproject.toml` is missing or invalid, or lacks the project's table.
+    """
     file = (folder / FILE).as_posix()
     try:
         text = Path(file).read_text("utf-8")
@@ -235,5 +238,4 @@ def _line(file: str, line: int) -> Span:
 
 
 def _relative(path: Path) -> str:
-    """Return a path relative to the working folder, unless it is absolute."""
     return path.as_posix() if path.is_absolute() else Path(os.path.relpath(path)).as_posix()

@@ -91,7 +91,7 @@ class Revision:
         return Path(os.path.relpath(Path(self._root, from_root), self._here)).as_posix()
 
     def find_path(self, path: str) -> str:
-        """Return a path relative to the repository root; it starts with `../` if it is outside."""
+        """Return a path relative to the repository root. A path outside the repository starts with `../`."""
         relative = Path(os.path.relpath(Path(self._here, path), self._root))
         if relative.parts[:1] == ("..",):  # the path may go through a link to the repository
             relative = Path(os.path.relpath(Path(self._here, path).parent.resolve() / Path(path).name, self._root))
@@ -171,7 +171,6 @@ def _make_environment() -> dict[str, str]:
 
 
 def _leave_hook(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the variables that select a repository."""
     return {name: value for name, value in environment.items() if name not in _OF_HOOKS}
 
 

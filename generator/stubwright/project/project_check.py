@@ -112,7 +112,7 @@ def _read_generated(path: str, package: str, folder: Path, reader: disk.Disk) ->
 
 
 def _record_handlers(manifest: ir.Manifest, folders: Sequence[str], reader: disk.Disk) -> bool:
-    """Record the handlers module as an input; return False if it might be installed elsewhere."""
+    """Record the handlers module as an input. Return False if the module might be installed elsewhere."""
     if manifest.handlers is None or "server" not in manifest.emit:
         return True
     module = manifest.handlers.partition(":")[0]

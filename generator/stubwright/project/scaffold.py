@@ -130,7 +130,7 @@ def _pack_runtime() -> wheels.Wheel:
 
 
 def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: wheels.Wheel | None) -> Path:
-    """Create the project in a temporary folder; `target` is its final path."""
+    """Create the project in a temporary folder. `target` is the final path of the project."""
     stem = naming.name_server_stem(name)
     module = naming.name_handwritten_module(name)
     client = naming.name_client_class(stem)
@@ -205,7 +205,7 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
 
 
 def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the manifests for a project with an origin and return the template values for its handlers."""
+    """Write the manifests for a project with an origin. Return the template values for the project's handlers."""
     imported = f"imported/{values['file']}"
     server = {**origin.server, "name": values["name"], "version": "0.1.0"}
     if origin.old is not None and origin.old.logs:
@@ -256,7 +256,7 @@ def _body(method: HandlerMethod) -> migration.Body:
 
 
 def _json(value: str) -> Code:
-    """Format a string as JSON, which YAML, TOML and Python parse to the same value."""
+    # YAML, TOML and Python parse a JSON string to the same value.
     return trust(json.dumps(value))
 
 
@@ -293,7 +293,7 @@ _MANIFEST = """# The server's manifest. After a change, run: stubwright generate
 
 
 def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
-    """Compile the manifest as `stubwright generate` would in the project and return the package's requirements."""
+    """Compile the manifest as `stubwright generate` would in the project. Return the package's requirements."""
     target = build.Target(folder / build.OUTPUT)
     built = build.build((folder / manifest).as_posix(), target, lock.Lock(__version__), trust=False)
     if built.changes is None:

@@ -52,7 +52,6 @@ def _are_equal(first: str, second: str) -> bool:
 
 
 def _is_the_only_one(path: str, project: Project) -> bool:
-    """Return whether a manifest is its project's only manifest that was not imported."""
     own = [paths.normalize(each) for each in project.manifests if not _is_imported(Path(each))]
     return own == [paths.normalize(path)]
 

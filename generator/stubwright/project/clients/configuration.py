@@ -121,7 +121,7 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
 
 
 def _read(file: Path) -> bytes | None:
-    """Return the bytes of a file, following links; None if it does not exist. Raises RefusedError."""
+    """Return the bytes of a file, following links, or None if the file does not exist. Raises RefusedError."""
     target = os.path.realpath(file)
     try:
         data = inside.read_regular(target)

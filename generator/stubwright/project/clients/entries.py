@@ -116,8 +116,6 @@ def _expand_values(values: Mapping[str, Any], environment: Mapping[str, str], us
 
 
 def _expand_all(texts: list[Any], environment: Mapping[str, str], used: dict[str, str]) -> list[str]:
-    """Expand the variables in strings and add their values to `used`."""
-
     def get_value(match: re.Match[str]) -> str:
         default = (match["more"] or "").startswith(":-")
         if match["more"] and not default:

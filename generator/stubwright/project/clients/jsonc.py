@@ -87,8 +87,9 @@ def read(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _TokenizedText:
-    """A text and its tokens. `plain` is without comments, `bare` also without trailing commas; all have the same
-    length.
+    """A text and its tokens.
+
+    `plain` has spaces in place of comments, and `bare` also in place of trailing commas, so that all offsets are equal.
     """
 
     text: str
@@ -97,7 +98,10 @@ class _TokenizedText:
     root: Node
 
     def find_members(self, node: Node, path: Sequence[str]) -> dict[str | int, Node]:
-        """Return the values of the object at `path` by key. Raises EditError if it is not an object."""
+        """Return the values of the object at `path`, keyed by name.
+
+        Raises EditError if the value at `path` is not an object.
+        """
         first = self.bare[node.start]
         if first != "{":
             what = f"`{'.'.join(path)}`" if path else "this file"
@@ -117,7 +121,6 @@ class _TokenizedText:
         return margin or "  "
 
     def insert(self, node: Node, key: str, value: Any) -> str:
-        """Insert a member at the end of an object."""
         text, newline = self.text, _newline(self.text)
         close = node.end - 1
         first = _find_first_key(node)
@@ -175,7 +178,7 @@ _BREAKS: Final = ("\n", "\r")
 
 
 def _read(text: str, comments: bool) -> _TokenizedText | None:
-    """Tokenize a text; return None if it is empty. Raises EditError."""
+    """Tokenize a text. Return None if the text is empty. Raises EditError."""
     plain = _COMMENTS.sub(_blank, text) if comments else text
     bare = _COMMAS.sub(_blank, plain) if comments else text
     if not bare.strip():
@@ -197,7 +200,7 @@ def _adapt(text: str, problem: Problem, comments: bool) -> Problem:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Replace a match with spaces, unless it is a string; keep line breaks."""
+    """Replace a match, except its line breaks, with spaces. Return a string unchanged."""
     return match[0] if match[0].startswith('"') else re.sub(r"[^\r\n]", " ", match[0])
 
 
@@ -220,7 +223,6 @@ def _newline(text: str) -> str:
 
 
 def _before(text: str, offset: int) -> str:
-    """Return the text before an offset on its line."""
     return text[max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1 : offset]
 
 

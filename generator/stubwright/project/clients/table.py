@@ -24,15 +24,15 @@ class Client:
     """An MCP client.
 
     Attributes:
-        name: Its name on the command line.
-        title: Its product name.
-        form: The format of its files; `jsonc` if the client accepts comments.
-        key: The key that contains servers in its files.
+        name: The name on the command line.
+        title: The product name.
+        form: The format of the client's files; `jsonc` if the client accepts comments.
+        key: The key that contains servers in the client's files.
         user: The user's file, by `sys.platform`. `~` is the home folder, and `${NAME:DEFAULT}` an environment variable
             with its default.
-        project: The project's file, relative to its folder; None for clients without project files.
-        sources: The documentation pages for its files.
-        more: Fields in its entries besides `command`, `args` and `env`.
+        project: The project's file, relative to the project's folder; None for clients without project files.
+        sources: The documentation pages for the client's files.
+        more: Fields in the client's entries besides `command`, `args` and `env`.
         expands: The substrings that the client expands in its file, such as `${NAME}`; None for no expansion.
         then: What the user must do to load a new server.
     """

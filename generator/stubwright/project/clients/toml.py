@@ -64,7 +64,7 @@ def without_table(text: str, path: tuple[str, str]) -> str:
 
 
 def read(text: str) -> dict[str, Any]:
-    """Parse a text. Raises EditError if it is not valid TOML."""
+    """Parse a text. Raises EditError if the text is not valid TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -77,13 +77,12 @@ def read(text: str) -> dict[str, Any]:
 
 
 def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the tables inside a document's table; empty if it is not a table."""
     tables = document.get(key)
     return tables if isinstance(tables, dict) else {}
 
 
 def _replace_table(text: str, path: tuple[str, str], block: str) -> str:
-    """Replace or remove the lines of a table; return the text unchanged if the table has no header."""
+    """Replace or remove the lines of a table. Return the text unchanged if the table has no header."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
     from tomlkit.items import Whitespace
@@ -109,7 +108,6 @@ def _find_tables(container: Container, name: str) -> list[Table]:
 
 
 def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
-    """Return whether an item is a table with a header instead of dotted keys."""
     from tomlkit.items import Table
 
     return isinstance(item, Table) and key is not None and not key.is_dotted()
@@ -118,7 +116,7 @@ def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
 def _trailing(table: Table) -> list[Item]:
     """Return the comments and empty lines after a table's values, including nested values.
 
-    They belong to the next header, except for empty lines without comments before a nested table's header.
+    These lines belong to the next header, except for empty lines without comments before a nested table's header.
     """
     from tomlkit.items import Comment
 
@@ -136,7 +134,7 @@ def _trailing(table: Table) -> list[Item]:
 
 
 def _check_edit(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, str]) -> str:
-    """Return the edited text if it has the intended value. Raises EditError."""
+    """Return the edited text. Raises EditError if the text does not have the intended value."""
     try:
         is_right = _drop_empty(tomllib.loads(edited), path[0]) == _drop_empty(after, path[0])
     except tomllib.TOMLDecodeError:
@@ -153,5 +151,4 @@ def _make_error(text: str, path: tuple[str, str], fix: str = _FIX) -> EditError:
 
 
 def _drop_empty(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return a document without a table if it is empty."""
     return {name: value for name, value in document.items() if name != key or value}

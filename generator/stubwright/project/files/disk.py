@@ -80,7 +80,7 @@ class Disk:
 
 
 def _open_regular(path: str, flags: int) -> int:
-    """Open a file without waiting for a pipe's writer. Raises OSError if it is neither a file nor a folder."""
+    """Open a file without waiting for a pipe's writer. Raises OSError if the path is neither a file nor a folder."""
     handle = os.open(path, flags | _NO_WAITING)
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` rejects folders
@@ -169,7 +169,7 @@ def refuse_links_out(path: Path) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Return whether a path is a device, a pipe or an open file, which a rename would replace.
+    """Return whether a path is a device, a pipe or an open file. Writing by rename would replace such a path.
 
     `/dev/stdout` can be a link to a file. Other links are not followed, because a checkout could link to a device.
     """
@@ -189,7 +189,7 @@ _PASSED = tuple(f"{folder}/" for folder in _OPEN_FILES)
 
 
 def retry(change: Callable[[], object]) -> None:
-    """Rename or remove a file; on Windows, retry for two seconds while another program has it open."""
+    """Rename or remove a file. On Windows, retry for two seconds while another program has the file open."""
     for pause in _PAUSES:
         try:
             change()

@@ -18,7 +18,7 @@ def quote_manifest(path: str, output: Path) -> str:
 
 
 def find_above(output: Path) -> Path:
-    """Return the folder above the output folder; the lock's paths are relative to it."""
+    """Return the folder above the output folder. The lock's paths are relative to that folder."""
     return _absolute(output).parent
 
 

@@ -67,7 +67,7 @@ class Lock:
 
 
 def load(text: str) -> Lock:
-    """Parse a lock. Raises LockError if it is invalid."""
+    """Parse a lock. Raises LockError if the text is not a valid lock."""
     try:
         lock = _merge_sides(text) if _MARKER.search(text) else _read(text)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -153,7 +153,7 @@ def unite(lock: Lock, pending: Sequence[Lock]) -> Lock:
 
 
 def _merge_sides(text: str) -> Lock:
-    """Merge both sides of a conflict: keep the files and digests of both, and drop the hashes."""
+    """Merge both sides of a conflict. Keep the files and digests of both sides, and drop the hashes."""
     files: dict[str, dict[str, set[str]]] = {}
     manifest = section = ""
     for line in text.split("\n"):

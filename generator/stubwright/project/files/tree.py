@@ -234,7 +234,10 @@ def _report_obstacle(output: Path, path: str, barred: inside.NotWritableError | 
 def _inherit_files(
     known: lock.Lock, manifest: str, artifacts: Sequence[Artifact], output: Path, project: Container[str] | None
 ) -> lock.Lock:
-    """Return the lock after moving to `manifest` the files of removed manifests that share a file with `artifacts`."""
+    """Return a lock that assigns the files of removed manifests to `manifest`.
+
+    This affects only removed manifests that share a file with `artifacts`.
+    """
     planned = {artifact.path for artifact in artifacts if not artifact.is_shared}
     heirless = {
         name: entry
@@ -429,7 +432,6 @@ def list_folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _make_folders(folder: Path, created: list[Path]) -> None:
-    """Create a folder and its parents, and add new folders to `created`."""
     for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         path.mkdir(exist_ok=True)
         created.append(path)

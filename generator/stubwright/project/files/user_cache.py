@@ -87,7 +87,7 @@ def _read_key(at: Path) -> bytes | None:
 
 
 def _new_key(at: Path) -> bytes | None:
-    """Create the folder and a key unless another process does so first; return None if the folder is unusable."""
+    """Create the folder and a key unless another process does so first. Return None if the folder is unusable."""
     at.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         at.mkdir(0o700)
@@ -132,7 +132,7 @@ def _stage(at: Path, data: bytes) -> Path:
 
 
 def _prune(at: Path) -> None:
-    """Remove the least recently read files if the cache is too large, and files staged by killed runs."""
+    """Remove the least recently read files if the cache is too large. Also remove files staged by killed runs."""
     left, files = _MOST_BYTES, 0
     for entry, status in sorted(_entries(at), key=lambda each: each[1].st_mtime, reverse=True):
         left, files = left - status.st_size, files + 1

@@ -139,7 +139,6 @@ def _decorators(function: Function) -> set[str | None]:
 
 
 def _positional(function: Function) -> list[ast.arg]:
-    """Return a method's positional parameters, without `self`."""
     parameters = [*function.args.posonlyargs, *function.args.args]
     return parameters if "staticmethod" in _decorators(function) else parameters[1:]
 
@@ -218,11 +217,11 @@ class _Class:
     """A parsed class.
 
     Attributes:
-        node: Its syntax tree.
-        methods: Its methods, including those inherited within the module.
-        assigned: The names assigned in its body, which could be methods.
-        is_whole: True if all of its base classes are known.
-        names: The names in its module.
+        node: The syntax tree of the class.
+        methods: The methods of the class, including methods inherited within the module.
+        assigned: The names assigned in the body of the class, which could be methods.
+        is_whole: True if all base classes are known.
+        names: The names in the module of the class.
         packages: The local names of packages that are imported only as modules.
         lazy: True if annotations are not evaluated.
         path: The file, as diagnostics show it.
@@ -258,7 +257,7 @@ def _module(written: HandwrittenClass) -> ast.Module | Diagnostic:
 
 
 def _class(written: HandwrittenClass, module: ast.Module) -> _Class | None:
-    """Return the class with members inherited within the module; None if the module does not contain it."""
+    """Return the class with members inherited within the module, or None if the module does not contain the class."""
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     node = classes.get(written.name)
     if node is None:
@@ -283,7 +282,7 @@ def _class(written: HandwrittenClass, module: ast.Module) -> _Class | None:
 
 
 def _absent(written: HandwrittenClass, module: ast.Module) -> Diagnostic | None:
-    """Return the diagnostic for a missing class; None if the module might define the name in another way."""
+    """Return the diagnostic for a missing class, or None if the module might define the name in another way."""
     names = imports.find_bound(module)
     if written.name in names or "*" in names or "__getattr__" in names:
         return None
@@ -318,7 +317,7 @@ def _collect(
     assigned: set[str],
     seen: set[str],
 ) -> bool:
-    """Collect the members of a class and its bases; return whether all bases are known."""
+    """Collect the members of a class and its bases. Return whether all bases are known."""
     seen.add(node.name)
     for member in node.body:
         if isinstance(member, Function):
@@ -379,7 +378,7 @@ def _join_parameters(method: HandlerMethod) -> str:
 
 
 def _parse_name(annotation: ast.expr | None) -> str | None:
-    """Return the unqualified name in an annotation; None for other expressions."""
+    """Return the unqualified name in an annotation, or None for other expressions."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value, mode="eval").body

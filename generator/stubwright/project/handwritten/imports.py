@@ -107,7 +107,7 @@ def _add_import(text: str, source: str, names: Sequence[str]) -> str:
 
 
 def _imports(body: Sequence[ast.stmt], source: str, *, typing: bool) -> Iterator[ast.ImportFrom]:
-    """Yield the imports from a module: first runtime imports, then those for type checkers."""
+    """Yield the imports from a module: first runtime imports, then imports for type checkers."""
     for node in body:
         if isinstance(node, ast.ImportFrom) and node.module == source and not node.level and node.names[0].name != "*":
             yield node
@@ -143,7 +143,7 @@ def _line(source: str, names: Sequence[str], newline: str) -> str:
 
 
 def _extend_import(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], newline: str) -> list[str]:
-    """Add names to an import: in order if its names are sorted, otherwise at the end."""
+    """Add names to an import: in order if the import's names are sorted, otherwise at the end."""
     changed = [*lines]
     here = [alias.name for alias in node.names]
     is_ordered = here == sorted(here)
@@ -174,6 +174,6 @@ def _extend_import(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[s
 
 
 def _split(row: str, column: int) -> tuple[str, str]:
-    """Split a line at a column, which `ast` counts in bytes."""
+    # `ast` counts columns in bytes.
     data = row.encode()
     return data[:column].decode(), data[column:].decode()

@@ -50,8 +50,9 @@ def _is_near(module: str, folders: Sequence[str]) -> bool:
 
 
 def _list_imports(file: Path, module: str) -> Iterator[str]:
-    """Yield the modules that a file imports, and imported names that might be modules; nothing if the file is
-    invalid.
+    """Yield the modules that a file imports, and imported names that might be modules.
+
+    Yield nothing for an invalid file.
     """
     try:
         tree = ast.parse(file.read_bytes())
