@@ -220,7 +220,7 @@ _VERSION: Final = re.compile(r"(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:[-
 
 
 def raise_version(version: str, part: Bump) -> str | None:
-    """Bump one part of a semantic version. Return None if it is not a semantic version."""
+    """Bump one part of a semantic version. Return None if the version is not a semantic version."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return None

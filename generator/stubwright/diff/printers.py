@@ -238,7 +238,7 @@ def explain(change: Change) -> Iterator[str]:
 
 
 def _cut(words: TextChange) -> tuple[str, str]:
-    """Format the old and new text as one-line JSON, shortened where both are the same."""
+    """Format the old and new text as one-line JSON. Shorten the parts that are equal."""
     old, new = (
         "nothing" if value is None else jsons.dumps(value, ensure_ascii=False) for value in (words.old, words.new)
     )

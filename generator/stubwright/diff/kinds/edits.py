@@ -290,7 +290,7 @@ def _is_left_open(schema: Mapping[str, Any]) -> bool:
 
 
 def _find_applicator(schema: Mapping[str, Any], name: str, root: Json) -> str | None:
-    """Return the keyword, such as `allOf`, that describes a property of the same instance, or None."""
+    """Return the keyword, such as `allOf`, whose schemas describe a property of the same instance, or None."""
     return next((keyword for keyword in _APPLICATORS if _describes(schema.get(keyword), name, root, 0)), None)
 
 
@@ -318,7 +318,7 @@ _DEEPEST: Final = 12
 
 
 def _add_definitions(schema: Json, other: Json) -> Json:
-    """Add the definitions that only `other` has to `schema`, so that references from both schemas resolve."""
+    """Copy the definitions that only `other` has into `schema`, so that references from both schemas resolve."""
     if not isinstance(schema, dict) or not isinstance(other, dict):
         return schema
     combined = dict(schema)

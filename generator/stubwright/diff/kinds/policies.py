@@ -28,10 +28,7 @@ _REFUSED: Final = "calls that were allowed may now be rejected"
 
 
 def _is_rate_as_wide(new: tuple[int, int], old: tuple[int, int]) -> bool:
-    """Return whether the new rate admits every call that the old rate admits.
-
-    During one window of the new rate, the old rate admits its full count in each overlapping window of the old rate.
-    """
+    # During one window of the new rate, the old rate admits its full count in each overlapping window of the old rate.
     return new[0] >= old[0] * max(1, math.ceil(new[1] / old[1]))
 
 
@@ -109,7 +106,7 @@ def _classify_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
 
 
 def _classify_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Classify a change to `confirm`: whether it is required, and what happens if the client cannot ask."""
+    """Classify a change to `confirm`: to the requirement itself, or to the behavior if the client cannot ask."""
     old, new = (_get_fallback(value) for value in (was, now))
     if old == new:
         return "cosmetic", "the confirmation question changed"

@@ -176,7 +176,7 @@ def _compare_named_types(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_fields(was: Class, now: Class, subject: Subject, surfaces: _SurfacePair) -> Iterator[Change]:
-    """Yield changes to a class's attributes, except those inherited from an unchanged base."""
+    """Yield changes to a class's attributes, except attributes inherited from an unchanged base."""
     use = _get_use(now)
     is_given = use == "input" and now.is_root  # callers pass its attributes as method arguments
     if is_given and not surfaces.has_handlers:
@@ -277,7 +277,6 @@ def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
 
 
 def _is_same(old: Code, new: Code) -> bool:
-    """Return whether two types are the same, ignoring the order of unions and `Literal`."""
     return old == new or _sort_alternatives(old) == _sort_alternatives(new)
 
 
@@ -304,7 +303,6 @@ def _is_assignable(choice: str, others: frozenset[str]) -> bool:
 
 
 def _read_literals(choice: str) -> Iterator[object]:
-    """Yield the values of a `Literal`. Yield nothing for other types."""
     match ast.parse(choice, mode="eval").body:
         case ast.Subscript(value=ast.Name(id="Literal"), slice=values):
             for value in values.elts if isinstance(values, ast.Tuple) else [values]:
@@ -338,7 +336,6 @@ class _AlternativeSorter(ast.NodeTransformer):
 
 
 def _list_alternatives(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the alternatives of a union, which can be nested on the left."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         yield from _list_alternatives(node.left)
         yield from _list_alternatives(node.right)
@@ -380,7 +377,6 @@ class _SurfacePair:
         return self.side == "python"
 
     def map_names(self, items: Iterable[_Sent]) -> Mapping[str, _Sent]:
-        """Return fields or parameters, keyed by the name that the code on this side uses."""
         return {item.wire if self.side == "typescript" else item.name: item for item in items}
 
     def compare(self, old: Type, new: Type) -> tuple[frozenset[Code], frozenset[Code]]:
@@ -404,7 +400,6 @@ class _SurfacePair:
         return f"{makers[use]} it to {shown} must change"
 
     def explain_renaming(self, name: str, known: Collection[str]) -> str | None:
-        """Describe the new name of a removed method. Return None if it was not renamed."""
         now = self.renamed.get(name)
         return f"it was renamed to `{now}`" if now is not None and now in known else None
 

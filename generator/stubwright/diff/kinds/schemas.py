@@ -59,7 +59,6 @@ class SchemaComparison:
         return self._compare_formats() if are_same(self.old.wire, self.new.wire) else list(self._compare_edits())
 
     def _compare_formats(self) -> list[Change]:
-        """Compare the meaning of `format` in schemas that are otherwise equal."""
         if self.old_formats == self.new_formats:
             return []
         old, new = self._get_validators()
@@ -190,7 +189,7 @@ class SchemaComparison:
         hints: Sequence[Any],
         budget: Budget | None = None,
     ) -> tuple[ir.Json] | None:
-        """Return an instance that `old` accepts and all `others` reject; for outputs, the reverse."""
+        """Return an instance that `old` accepts and all `others` reject or, for outputs, the reverse."""
         if self.direction == "input":
             return counterexample.find([old], others, hints, budget or self._budget)
         return counterexample.find(others, [old], hints, budget or self._budget)

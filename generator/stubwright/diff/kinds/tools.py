@@ -321,7 +321,6 @@ def compare_extension(subject: Subject, before: Mapping[str, Any], after: Mappin
 
 
 def _suggest_replacement(tool: ir.Tool) -> str | None:
-    """Return advice on a removed tool. Return None if the tool was deprecated without a replacement."""
     if tool.deprecated is None:
         return "to let callers migrate first, keep it for one version with `stubwright: {deprecated: {use: …}}`"
     use = tool.deprecated.get("use")

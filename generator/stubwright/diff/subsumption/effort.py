@@ -38,7 +38,10 @@ def is_costly(validator: SchemaValidator) -> bool:
 
 
 def _list_factors(schema: Json, targets: Mapping[str, Json], depth: int) -> list[int]:
-    """Return the number of alternatives of each part that applies to the same instance. Omits the number 1."""
+    """Return the number of alternatives of each part that applies to the same instance.
+
+    Omit parts with one alternative.
+    """
     if not isinstance(schema, dict) or depth > _DEEPEST:
         return []
 
@@ -62,7 +65,6 @@ def _list(value: Json) -> list[Json]:
 
 
 def _multiply(factors: Sequence[int]) -> int:
-    """Return the product, capped at `_MOST + 1`."""
     product = 1
     for factor in factors:
         product = min(product * factor, _MOST + 1)

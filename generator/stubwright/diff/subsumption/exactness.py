@@ -61,7 +61,7 @@ def _is_text(value: Json) -> bool:
 
 
 def _is_inexact(text: str) -> bool:
-    """Return whether a string matches a format with a Python type that cannot represent the string exactly."""
+    """Return whether a string matches a format whose Python type cannot represent the string exactly."""
     from stubwright_runtime.schema.exact_formats import fits, is_valid
 
     return any(is_valid(form, text) and not fits(form, text) for form in _TYPED)

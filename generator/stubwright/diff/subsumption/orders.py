@@ -39,7 +39,7 @@ class _Aligner:
         self._moved = _ALTERNATIVES if may_move_alternatives else frozenset[str]()
 
     def align_schema(self, old: Json, new: Json) -> Json:
-        """Reorder the new schema's entries like the equal entries in the old schema."""
+        """Reorder the new schema's entries to match the order of the equal entries in the old schema."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return new
         return {keyword: self._align_value(keyword, old.get(keyword), value) for keyword, value in new.items()}
@@ -63,7 +63,7 @@ class _Aligner:
         return new
 
     def _to_canonical_text(self, schema: Json) -> str:
-        """Return a string that is equal for schemas that differ only in meaningless order."""
+        """Return the same string for schemas that differ only in meaningless order."""
         return _to_text(self._sort(schema))
 
     def _sort(self, schema: Json) -> Json:

@@ -141,7 +141,7 @@ def _covers(wide: CanonicalSchema, narrow: CanonicalSchema) -> Containment:
 
 
 def _is_proved_by_cases(wide: SchemaValidator, narrow: SchemaValidator) -> bool:
-    """Return whether `wide` provably covers `narrow`: every case in which it would not is contradictory."""
+    """Return whether `wide` provably covers `narrow`: every case that contradicts this is impossible."""
     dialect = wide.dialect
     if dialect is not narrow.dialect or wide.formats != narrow.formats:
         return False

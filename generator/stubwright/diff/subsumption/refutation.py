@@ -109,7 +109,7 @@ class _Case:
         return _Case(*(getattr(self, name) for name in self.__slots__))
 
     def read(self, keyword: str, *, holds: bool) -> list[Any]:
-        """Return a keyword's fulfilled or violated values."""
+        """Return the values of `keyword` that the case fulfills or, with `holds=False`, violates."""
         return [json.loads(text) for word, text, is_met in self.plain if word == keyword and is_met == holds]
 
 
@@ -227,7 +227,10 @@ class _Refutation:
         return kinds
 
     def _close(self, case: _Case) -> int | None:
-        """Refute a case by the facts, or each alternative of the case. Returns a level, like `refute`."""
+        """Refute a case by its facts, or refute each alternative of the case.
+
+        Return a level or None, as `refute` does.
+        """
         if self.depth >= _DEEPEST:
             return None
         self.depth += 1
@@ -294,7 +297,7 @@ class _Refutation:
             return None
 
     def _contradict(self, case: _Case) -> int | None:
-        """Refute a case by the facts, for each possible instance type. Returns a level, like `refute`."""
+        """Refute a case by its facts, for each possible instance type. Return a level or None, as `refute` does."""
         return _join(self._contradict_kind(case, kind) for kind in sorted(case.kinds))
 
     def _contradict_kind(self, case: _Case, kind: str) -> int | None:
@@ -367,7 +370,10 @@ class _Refutation:
         return None
 
     def _refute_member(self, case: _Case, member: SomeMember) -> int | None:
-        """Refute a claim about a value in the instance, for each possible key. Returns a level, like `refute`."""
+        """Refute a claim about a value in the instance, for each possible key.
+
+        Return a level or None, as `refute` does.
+        """
         claims = [member.claim] if member.claim is not None else []
         if member.name is not None:
             if self._refutes(frozenset(case.names), member.name):
@@ -473,7 +479,7 @@ def _get_reusable(document: Json) -> str:
 
 
 def _has_plain_references(schema: Json) -> bool:
-    """Return whether all references point into `$defs` or `definitions`, which can be copied."""
+    """Return whether all references point into `$defs` or `definitions`, whose schemas can be copied."""
     if isinstance(schema, list):
         return all(map(_has_plain_references, schema))
     if not isinstance(schema, dict):
@@ -485,7 +491,7 @@ def _has_plain_references(schema: Json) -> bool:
 
 
 def _are_exact(values: Json, dialect: Dialect) -> bool:
-    """Return whether all validators treat equal spellings of these values, such as `1` and `1.0`, the same."""
+    """Return whether validators agree that spellings of one number in `values`, such as `1` and `1.0`, are equal."""
     match values:
         case bool() | str() | None:
             return True
@@ -499,14 +505,14 @@ def _are_exact(values: Json, dialect: Dialect) -> bool:
 
 
 def _get_least(case: _Case, keyword: str) -> float:
-    """Return the lowest length or count that `keyword` (`minLength`, …) and its violated opposite allow."""
+    """Return the lowest length or count that `keyword` (`minLength`, …) and its opposite, if violated, allow."""
     opposite = keyword.replace("min", "max")
     bounds: list[float] = [*case.read(keyword, holds=True), *(value + 1 for value in case.read(opposite, holds=False))]
     return max([0, *(ceil(bound) for bound in bounds)])
 
 
 def _get_largest(case: _Case, keyword: str) -> float:
-    """Return the highest length or count that `keyword` (`maxLength`, …) and its violated opposite allow."""
+    """Return the highest length or count that `keyword` (`maxLength`, …) and its opposite, if violated, allow."""
     opposite = keyword.replace("max", "min")
     bounds: list[float] = [*case.read(keyword, holds=True), *(value - 1 for value in case.read(opposite, holds=False))]
     return min([float("inf"), *(floor(bound) for bound in bounds)])

@@ -40,7 +40,7 @@ def merge_exclusive(schema: Json, dialect: Dialect) -> Json:
 
 
 class _Merger:
-    """Rewrites the parts of a schema, resolving references in `root`."""
+    """Rewrites the parts of a schema and resolves references in `root`."""
 
     def __init__(self, root: Json, dialect: Dialect) -> None:
         self._root = root
@@ -92,7 +92,7 @@ class _Merger:
             yield from self._list_applied(inner, followed)
 
     def _list_values(self, schema: dict[str, Any]) -> list[_Kind] | None:
-        """Return the values or types that a schema allows, or None if it restricts neither."""
+        """Return the values or types that a schema allows, or None if the schema restricts neither values nor types."""
         if "const" in schema:
             return [_describe(schema["const"])]
         if "enum" in schema:
@@ -108,10 +108,10 @@ def _list_properties(applied: Iterable[dict[str, Any]]) -> Iterator[dict[str, Js
 
 
 def _describe(value: Json) -> _Kind:
-    """Return a value's type and a key that identifies the value within the type. The key is None if validators
-    disagree.
+    """Return a value's type and a key that identifies the value within the type.
 
-    Numbers are compared as floats, so that equal numbers are equal in every validator.
+    The key is None if validators disagree. Numbers are compared as floats, so that equal numbers are equal in every
+    validator.
     """
     match value:
         case bool():
