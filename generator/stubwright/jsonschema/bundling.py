@@ -159,7 +159,7 @@ def keep_names(key: Key, keyword: str, shared: SharedSchemas) -> Json:
 
 
 def _bundle_cycle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
-    """Return the definitions that each cycle member bundles, and their names by pointer."""
+    """Return the definitions that each cycle member bundles, and the names of these definitions, keyed by pointer."""
     first = shared.cycles[member][0]
     bundled_cycle = shared.members.get((keyword, first))
     if bundled_cycle is None:
@@ -189,7 +189,6 @@ def _list_names(key: Key, folder: str) -> Iterator[str]:
 
 
 def _edits(outline: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[Pointer, Any]:
-    """Return the edits that a schema bundled at `home` requires, keyed by pointer."""
     edits: dict[Pointer, Any] = {}
     moved = bool(home) and not outline.identified
     for reference in outline.references:

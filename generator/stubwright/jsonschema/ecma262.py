@@ -151,7 +151,6 @@ class _Reader:
         self._refuse_quantifier()
 
     def _read_escape(self) -> None:
-        """Read an escape outside a class, after the backslash."""
         if number := _NUMBER.match(self._pattern, self._at):
             self._back_references.append((f"\\{number[0]}", int(number[0])))
             self._at = number.end()

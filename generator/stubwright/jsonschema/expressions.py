@@ -40,7 +40,7 @@ def is_too_large(text: str) -> bool:
 
 
 def _shrink(match: re.Match[str]) -> str:
-    """Return a repetition with smaller bounds, or unchanged if it is invalid."""
+    """Return a repetition with smaller bounds. Return an invalid repetition unchanged."""
     least, most = match.groups()
     return match[0] if most and int(most) < int(least) else "{0,1}"
 

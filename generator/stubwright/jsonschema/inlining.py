@@ -167,7 +167,10 @@ class _Inliner:
         return whole if isinstance(whole, dict) else {} if whole else {"not": {}}
 
     def _inline_at(self, pointer: Pointer, *, copied: bool, depth: int) -> tuple[Json, int]:
-        """Return the inlined schema at a pointer, and the depth. Copies omit `$defs`, which nothing references."""
+        """Return the inlined schema at a pointer, and its depth.
+
+        Copies omit `$defs`, because nothing references a copy's `$defs`.
+        """
         if (pointer, copied) not in self._made:
             if depth > DEEPEST:
                 raise _TooDeepError
@@ -333,7 +336,8 @@ def _merge(
 def _have_same_properties(left: Mapping[str, Json], right: Mapping[str, Json]) -> bool:
     """Return whether each schema's `additionalProperties` would apply to the same properties after a merge.
 
-    They do if `additionalProperties` is unconstrained, or the other schema does not have more properties or patterns.
+    This is true if `additionalProperties` is unconstrained, or the other schema does not have more properties or
+    patterns.
     """
     for each, other in ((left, right), (right, left)):
         is_open = each.get("additionalProperties", True) in (True, {})
@@ -360,7 +364,7 @@ def _merge_values(key: str, left: Json, right: Json, hides: bool) -> Json:
 
 
 def _intersect_types(left: list[Json], right: list[Json]) -> Json:
-    """Return the types that both lists allow, or None if there are none. `number` includes integers."""
+    # `number` includes integers.
     shared = [each for each in left if each in right or (each == "integer" and "number" in right)]
     if "integer" in right and "number" in left and "integer" not in shared:
         shared.append("integer")
@@ -380,7 +384,7 @@ def _merge_named(name: str, left: Mapping[str, Json], right: Mapping[str, Json],
 
 
 class _Sizes:
-    """Measures values as compact JSON, and each shared part only once."""
+    """Measures values as compact JSON. A shared part is measured only once."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}

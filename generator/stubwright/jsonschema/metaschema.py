@@ -175,7 +175,7 @@ def _compile_metaschema(dialect: Dialect) -> Validator:
 
 @cache
 def _make_explainer(dialect: Dialect) -> Explainer | None:
-    """Return a meta-schema validator that explains faults but is slower, or None if the package is not installed."""
+    """Return a meta-schema validator that explains faults but is slower, or None if `jsonschema` is not installed."""
     try:
         from jsonschema.validators import validator_for
     except ModuleNotFoundError:
@@ -209,7 +209,7 @@ def _check_root_type(schema: dict[str, Json], place: Place) -> Iterator[Diagnost
 def _explain_schema(
     schema: dict[str, Json], above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics for the schema at `above`, without its subschemas, so that nesting repeats no checks."""
+    """Yield the diagnostics for the schema at `above` without its subschemas, so that none is checked twice."""
     alone = _blank_subschemas(schema, dialect)
     if is_valid(alone, dialect):
         return
@@ -274,7 +274,7 @@ def _explain_error(
 
 
 def _find_nested_errors(error: ValidationError) -> list[ValidationError]:
-    """Return the nested errors of the alternative with the instance's type."""
+    """Return the nested errors of the alternative that has the instance's type."""
     if error.validator != "anyOf":
         return []
     depth = len(error.absolute_path)

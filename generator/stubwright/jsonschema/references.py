@@ -385,7 +385,7 @@ class _Walk:
         return f'`{suggestion}` is in {other}: write `$ref: "{file}#/schemas/{suggestion}"`'
 
     def _resolve_metaschema(self, text: str, uri: str, fragment: str) -> Target:
-        """Resolve a reference to a meta-schema. It must belong to the schema's own dialect."""
+        """Resolve a reference to a meta-schema, which must belong to the schema's own dialect."""
         from jsonschema_rs import ValidationError, validator_for
 
         try:
@@ -424,7 +424,7 @@ def name_id_keyword(dialect: Dialect) -> str:
 
 
 def _get_identifier(schema: Json, dialect: Dialect) -> str | None:
-    """Return a schema's identifier, which references are relative to, or None."""
+    """Return a schema's identifier, the base of the references in the schema, or None."""
     if not isinstance(schema, dict) or ("$ref" in schema and dialect.reference_hides_siblings):
         return None
     text = schema.get(name_id_keyword(dialect))

@@ -104,7 +104,7 @@ class SchemaSelector:
         return selected
 
     def _bundle_target(self, reference: Json) -> str | None:
-        """Add a reference's target to `defs` and return the new reference. Return None if the target does not exist."""
+        """Add a reference's target to `defs`. Return the new reference, or None if the target does not exist."""
         if not isinstance(reference, str):
             return None
         if reference not in self._references:
@@ -370,5 +370,5 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _is_identified(schema: Mapping[str, Json]) -> bool:
-    """Return whether a schema has its own identifier, which its references are relative to."""
+    """Return whether a schema has its own identifier, the base of the references in the schema."""
     return any(isinstance(schema.get(key), str) for key in ("$id", "id"))

@@ -65,7 +65,7 @@ class _Estimate:
     known: Known
 
     def measure(self, schema: Json, name: str, above: tuple[str, ...], depth: int = 0) -> float:
-        """Estimate the characters in the property `name`. `above` contains the references followed so far."""
+        """Estimate the number of characters in the property `name`. `above` contains the references followed so far."""
         if not isinstance(schema, dict):
             return _TEXT
         if depth > _DEEPEST:

@@ -155,7 +155,7 @@ def _find_limits(keywords: Sequence[Mapping[str, Any]], step: Fraction) -> tuple
 def _list_bounds(
     keywords: Sequence[Mapping[str, Any]], name: str, exclusive: str, step: Fraction
 ) -> Iterator[Fraction]:
-    """Yield the bounds. Exclusive bounds are moved inwards by a step."""
+    """Yield the bounds. Move exclusive bounds inwards by a step."""
     for keyword in keywords:
         if is_number(keyword.get(name)):
             yield to_fraction(keyword[name]) + (step if keyword.get(exclusive) is True else 0)  # draft-04

@@ -85,7 +85,10 @@ def _list_for_lookarounds(pattern: str, chance: Random) -> Iterator[str]:
 
 
 def _make_text(pattern: str, chance: Random) -> str:
-    """Generate a string for a pattern, ignoring lookarounds if needed. It is empty for unsupported patterns."""
+    """Generate a string for a pattern, ignoring lookarounds if needed.
+
+    Return an empty string for unsupported patterns.
+    """
     for text in (pattern, _LOOK_AROUND.sub("", pattern)):
         try:
             return patterns.make_text(text, chance)

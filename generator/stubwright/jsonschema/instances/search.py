@@ -569,7 +569,7 @@ def _make_more_names(plain: Group, count: int) -> Iterator[str]:
 
 
 def _close(plain: Group, names: Sequence[str]) -> list[str]:
-    """Add the names of properties that `names` require (`dependentRequired`, `dependencies`)."""
+    """Add the names of properties that the properties in `names` require (`dependentRequired`, `dependencies`)."""
     closed = [*dict.fromkeys(names)]
     for name in closed:  # grows during the loop
         for part in plain:
