@@ -101,7 +101,7 @@ def _is_alike(recorded: Any, sent: Any) -> bool:
 
 
 def _list_leaves(value: Any, way: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield each value by its path, except non-empty objects and lists."""
+    """Yield each value, except non-empty objects and lists, with its path."""
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     if not items or (isinstance(value, list) and not value):
         yield way, value

@@ -97,7 +97,7 @@ class _PendingRequest:
 
 @dataclass(slots=True)
 class _RecordingState:
-    """The part of a recording that was read so far."""
+    """The part of a recording that has been read so far."""
 
     open: dict[str, _PendingRequest] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class _RecordingState:
             self._record(line, str(message["method"]), _dict(message.get("params")))
 
     def _close(self, line: Line, identifier: Any) -> _PendingRequest | None:
-        """Pop a response's request, which is in another exchange if its stream was resumed."""
+        """Pop a response's request. The request is in another exchange if the response's stream was resumed."""
         name = _name(line, identifier)
         if name not in self.open and line.exchange is not None:
             for key in self.open:
@@ -131,7 +131,7 @@ class _RecordingState:
         return self.open.pop(name, None)
 
     def _record(self, line: Line, method: str, params: Mapping[str, Any]) -> None:
-        """Store a notification for the next response; log messages are assigned to the last request."""
+        """Store a notification for the next response. Log messages are assigned to the last request."""
         here = [request for key, request in self.open.items() if json.loads(key)[:2] == [line.run, line.exchange]]
         if method == "notifications/progress":
             token = params.get("progressToken")
@@ -154,7 +154,6 @@ class _RecordingState:
             call.answers.append(Answer(response, tuple(request.notifications)))
 
     def _learn(self, request: _PendingRequest, result: Mapping[str, Any]) -> None:
-        """Store the facts about the server from a response."""
         info = result.get("serverInfo", _dict(result.get("_meta")).get(SERVER_INFO_META_KEY))
         self.info |= _dict(info)
         if request.method in ("initialize", "server/discover"):
@@ -213,7 +212,6 @@ def normalize(value: Any) -> Any:
 
 
 def _find_unlisted(sections: Mapping[str, Sequence[Any]], calls: Iterable[Call]) -> Iterator[dict[str, Any]]:
-    """Yield tools that were called but not listed."""
     listed = {tool.get("name") for tool in sections.get("tools", ()) if isinstance(tool, dict)}
     for call in calls:
         name = call.params.get("name")

@@ -21,7 +21,7 @@ class Decoder:
     """Decompresses one body."""
 
     def __init__(self, encoding: str) -> None:
-        """Parse the value of `Content-Encoding`, which may be empty. Raises EncodingError if it is unknown."""
+        """Parse the value of `Content-Encoding`, which may be empty. Raises EncodingError if an encoding is unknown."""
         names = [name.strip().lower() for name in encoding.split(",")]
         self._encodings = [name for name in names if name not in ("", "identity")]
         self._size = 0
@@ -54,9 +54,9 @@ class Decoder:
             raise EncodingError("its compressed stream is incomplete")
 
     def _find_format(self, data: bytes) -> int:
-        """Return zlib's `wbits`; some servers send `deflate` without the zlib header."""
         if self._encodings[0] in _GZIP:
             return _WITH_HEADER
+        # Some servers send `deflate` without the zlib header.
         return zlib.MAX_WBITS if data[0] & 0x0F == _ZLIB_METHOD else -zlib.MAX_WBITS
 
 

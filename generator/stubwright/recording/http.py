@@ -174,7 +174,7 @@ class _Proxy:
                     body.copy.drop()
 
     async def _forward_until_left(self, passing: Any, body: _Body) -> None:
-        """Forward a request; if its client disconnects, disconnect from the endpoint."""
+        """Forward a request. Disconnect from the endpoint if the client disconnects."""
         task = asyncio.create_task(passing)
         leaving = asyncio.create_task(body.wait_until_left())
         try:
@@ -314,9 +314,9 @@ class _Body:
     """A request body.
 
     Attributes:
-        start: Its first bytes, read by `begin`.
-        is_whole: True once its last byte was read.
-        copy: Its copy for the recording.
+        start: The first bytes, which `begin` reads.
+        is_whole: True once the last byte was read.
+        copy: The copy of the body for the recording.
     """
 
     def __init__(self, receive: Receive, copy: Copy) -> None:
@@ -343,7 +343,6 @@ class _Body:
             yield part
 
     async def wait_until_left(self) -> None:
-        """Wait until the client closes its connection, after the complete request."""
         await self._ended.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -415,7 +414,7 @@ def _list_hop_headers(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
 
 
 def _list_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[str]:
-    """Yield the credentials in a client's headers, whole and in parts, since a server could echo them."""
+    """Yield the credentials in a client's headers, whole and in parts, because a server could echo either."""
     for name, value in headers:
         text = value.decode("latin-1")
         if name == _SESSION:

@@ -77,7 +77,7 @@ class _ReplayFeature:
 
 
 async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dict[str, Any]:
-    """Return a recorded result in the caller's revision, after sending its notifications.
+    """Return a recorded result in the caller's revision, after sending the notifications that preceded the result.
 
     Raises:
         ProtocolError: The response is an error or requests input that the revision does not support.
@@ -107,7 +107,7 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
 
 
 async def _notify(method: str, params: Mapping[str, Any], request: Request) -> None:
-    """Send a notification that precedes a response, if the caller accepts it."""
+    """Send a notification that precedes a response if the caller accepts the notification."""
     if method == "notifications/progress" and isinstance(params.get("progress"), int | float):
         await request.channel.send_progress(params["progress"], params.get("total"), params.get("message"))
     elif method == "notifications/message" and params.get("level") in LOG_LEVELS:

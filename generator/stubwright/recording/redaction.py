@@ -106,7 +106,6 @@ class Redactor:
         return masked
 
     def _mask(self, value: Any) -> Any:
-        """Return a value without known secrets and tokens."""
         if isinstance(value, str):
             return self._mask_text(_change_json(value, self._mask))
         if isinstance(value, list):
@@ -128,7 +127,7 @@ class Redactor:
         return text
 
     def _mask_lines(self, lines: re.Match[str]) -> str:
-        """Join lines to redact their secrets; return them unchanged if they contain none."""
+        """Join lines to redact secrets that continue on the next line. Return lines without secrets unchanged."""
         joined = "".join(lines[0].split())
         masked = self._mask_forms(joined)
         return lines[0] if masked == joined else masked
@@ -146,7 +145,7 @@ class Redactor:
         return {**message, "params": {**params, "arguments": redact(arguments, pointers)}}
 
     def _redact_names(self, value: Any, *, schemas: bool = False) -> Any:
-        """Redact the values of properties with these names; with `schemas`, leave form schemas unchanged."""
+        """Redact the values of properties with redacted names. With `schemas`, leave form schemas unchanged."""
         if isinstance(value, dict):
             return {key: self._redact_property(key, item, schemas) for key, item in value.items()}
         if isinstance(value, list):
@@ -182,7 +181,6 @@ class _Forms:
     text: str
 
     def replace(self, text: str) -> str:
-        """Replace each form in a string with `[redacted]`."""
         for form in self.texts:
             text = text.replace(form, REDACTED)
         if len(self.text) <= _LONGEST_ESCAPED and _ESCAPE.search(text):
@@ -241,12 +239,14 @@ def _match_escaped(unit: str) -> str:
 
 
 def _match_hex(digits: str) -> str:
-    """Return a regular expression for hexadecimal digits in any case."""
     return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
 
 
 def _list_base64(data: bytes) -> Iterator[str]:
-    """Yield the base64 of bytes in both alphabets, and the part that does not depend on their offset in longer data."""
+    """Yield the base64 of `data` in both alphabets.
+
+    Also yield the part that is the same at every offset in longer data.
+    """
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield encode(data).decode().rstrip("=")
         for before in range(3):  # three bytes become four characters
@@ -272,7 +272,7 @@ def matches(recorded: Any, sent: Any) -> bool:
 
 
 def _is_question(message: Any) -> bool:
-    """Return whether a message asks the user to fill in a form. Its schema has property names but no values."""
+    """Return whether a message asks the user to fill in a form. The form's schema has property names but no values."""
     if not isinstance(message, dict):
         return False
     result = message.get("result")
@@ -281,7 +281,10 @@ def _is_question(message: Any) -> bool:
 
 
 def _change_json(text: str, change: Callable[[Any], Any]) -> str:
-    """Apply a change to a string that contains JSON, such as the text in a tool's result; leave others unchanged."""
+    """Apply a change to a string that contains JSON, such as the text in a tool's result.
+
+    Return other strings unchanged.
+    """
     if text[:1] not in ("{", "["):
         return text
     try:
@@ -293,7 +296,6 @@ def _change_json(text: str, change: Callable[[Any], Any]) -> str:
 
 
 def _follow(value: Any, way: Sequence[str]) -> Any:
-    """Return the value at a pointer, or None."""
     for step in way:
         if isinstance(value, dict):
             value = value.get(step)

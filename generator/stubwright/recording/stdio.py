@@ -84,7 +84,7 @@ class _RelayThread(threading.Thread):
     """Relays bytes until one end is closed, and then stops the command if it is still running."""
 
     def __init__(self, source: int, sink: int, lines: Lines, close: Callable[[], None]) -> None:
-        """Create a thread that relays bytes from `source` to `sink` and `lines`; `close` stops the command."""
+        """Create a thread that relays bytes from `source` to `sink` and `lines`. `close` stops the command."""
         super().__init__(daemon=True)
         self._source = source
         self._sink = sink
@@ -105,7 +105,7 @@ class _RelayThread(threading.Thread):
         self._close()
 
     def finish(self) -> None:
-        """Wait until all bytes are relayed; recording a large message takes time."""
+        """Wait until all bytes are relayed. Recording a large message takes time."""
         while self.is_alive():
             steps = self._steps
             self.join(_LAST)
