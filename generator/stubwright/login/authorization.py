@@ -92,14 +92,14 @@ class Authorization(httpx2.Auth):
         yield request
 
     def _set_token(self, request: httpx2.Request) -> str:
-        """Set the request's `Authorization` header and return the token; empty if there is none."""
+        """Set the request's `Authorization` header. Return the token, or an empty string if there is no token."""
         if self._grant is None:
             return ""
         request.headers["authorization"] = f"Bearer {self._grant.access}"
         return self._grant.access
 
     async def _renew(self, challenge: Challenge, status: int, sent: str) -> bool:
-        """Replace a rejected token; return whether a new one is available."""
+        """Replace a rejected token. Return whether a new token is available."""
         async with self._lock:
             if self._grant is not None and self._grant.access != sent:
                 return True  # another request renewed it in the meantime
@@ -109,7 +109,7 @@ class Authorization(httpx2.Auth):
         """Renew the token if it has expired."""
 
     async def _answer(self, challenge: Challenge, status: int) -> bool:
-        """Get a token that satisfies the challenge; return whether a new one is available."""
+        """Get a token that satisfies the challenge. Return whether a new token is available."""
         raise NotImplementedError
 
     async def _discover(self, client: httpx2.AsyncClient, challenge: Challenge) -> tuple[Resource, Issuer]:
@@ -118,18 +118,21 @@ class Authorization(httpx2.Auth):
         return resource, await discovery.find_issuer(client, resource, self._server)
 
     def _choose_scopes(self, challenge: Challenge, resource: Resource) -> tuple[str, ...]:
-        """Return the scopes to request: the challenge's or else the resource's, and the scopes of earlier requests."""
+        """Return the scopes to request.
+
+        These are the challenge's scopes or, without any, the resource's scopes, together with the scopes of earlier
+        requests.
+        """
         needed = resource.scopes if challenge.scopes is None else challenge.scopes
         return tuple(dict.fromkeys((*(() if self._grant is None else self._grant.scopes), *needed)))
 
     def _requires_new_scopes(self, challenge: Challenge) -> bool:
-        """Return whether a challenge requires a scope that has not been requested."""
         requested = () if self._grant is None else self._grant.scopes
         return bool({*(challenge.scopes or ())} - {*requested})
 
 
 def _find_challenge(response: httpx2.Response) -> Challenge | None:
-    """Return a response's challenge, or None if no other token can satisfy it."""
+    """Return a response's challenge, or None if no other token can satisfy the challenge."""
     challenge = discovery.parse_challenge(response.headers.get_list("www-authenticate"))
     if response.status_code == HTTPStatus.UNAUTHORIZED:
         return challenge
@@ -201,7 +204,7 @@ class StoredLogin(Authorization):
         self._grant = grant
 
     async def _refresh(self) -> bool:
-        """Refresh the stored token; return whether a new one is available."""
+        """Refresh the stored token. Return whether a new token is available."""
         old = self._grant
         kept = storage.read(self._server)
         if old is not None and kept is not None and kept.access != old.access and kept.is_fresh:
@@ -262,7 +265,7 @@ class BrowserLogin(StoredLogin):
                 return
 
     async def _probe(self, client: httpx2.AsyncClient) -> httpx2.Response | None:
-        """Send a first request and return the response without its body; return None if there was no response."""
+        """Send a first request. Return the response without its body, or None if there was no response."""
         headers = {
             **self._headers,
             "Accept": "application/json, text/event-stream",
@@ -321,7 +324,10 @@ class BrowserLogin(StoredLogin):
             self._is_new = True
 
     def _find_program(self, issuer: Issuer, scopes: Sequence[str]) -> Program | None:
-        """Return the client registered with the authorization server; None if it cannot request all scopes."""
+        """Return the client registered with the authorization server.
+
+        Return None if the client cannot request all scopes.
+        """
         if self._program is not None:
             return self._program
         if self._grant is None or self._grant.issuer != issuer.name:

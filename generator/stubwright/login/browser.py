@@ -56,7 +56,7 @@ class Listener:
         return server
 
     async def wait(self) -> Mapping[str, str]:
-        """Return the redirect's query parameters. Raises LoginError if it does not arrive in time."""
+        """Return the redirect's query parameters. Raises LoginError if the redirect does not arrive in time."""
         with anyio.move_on_after(_SECONDS):
             return await self._arrived
         raise LoginError(f"the login was not completed within {_SECONDS:g} s")
@@ -81,7 +81,10 @@ class Listener:
             writer.close()
 
     def _read_fields(self, head: bytes) -> Mapping[str, str] | None:
-        """Return the redirect's query parameters; None for other requests, since other programs can reach this port."""
+        """Return the redirect's query parameters.
+
+        Return None for other requests, because other programs can send requests to this port.
+        """
         method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
         parts = urlsplit(f"http://{_HOST}{rest.partition(' ')[0]}")
         pairs = parse_qsl(parts.query, keep_blank_values=True)

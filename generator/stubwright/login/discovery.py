@@ -75,7 +75,7 @@ class Issuer:
 
 
 def parse_challenge(values: Sequence[str]) -> Challenge:
-    """Parse the Bearer challenge in `WWW-Authenticate` values; return an empty one if it is absent."""
+    """Parse the Bearer challenge in `WWW-Authenticate` values. Return an empty challenge if there is none."""
     fields: dict[str, str] = {}
     for value in values:
         scheme = ""
@@ -141,7 +141,10 @@ def _covers(identifier: str, server: str) -> bool:
 
 
 def make_resource(server: str) -> Resource:
-    """Return the resource for a server without metadata; its origin is its authorization server (MCP 2025-03-26)."""
+    """Return the resource for a server without metadata.
+
+    The authorization server is the server's origin (MCP 2025-03-26).
+    """
     parts = urlsplit(server)
     host = parts.netloc.rpartition("@")[2]
     origin = f"{parts.scheme}://{host}"

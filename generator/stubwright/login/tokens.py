@@ -75,7 +75,7 @@ class Grant:
 
 
 def find_error(value: Mapping[str, Any]) -> str:
-    """Return the error code in a response as a phrase; empty if it is missing or invalid."""
+    """Return the error code in a response as a phrase, or an empty string if the code is missing or invalid."""
     code = find_error_code(value)
     return f" with the error {code}" if code else ""
 
