@@ -489,9 +489,7 @@ def name_fields(names: Iterable[str]) -> Mapping[str, Name]:
 
 
 def _fix(name: str, fallback: str) -> Name:
-    """Return an attribute name that is not reserved, from the valid characters of `name`. Use `fallback` if none is
-    valid.
-    """
+    """Make an unreserved attribute name from the valid characters of `name`, or from `fallback` if none is valid."""
     core = name.lstrip("_")
     text = fallback + "_" * (len(name) - len(core)) if fallback else "field"
     if not text.isidentifier():

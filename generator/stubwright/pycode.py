@@ -28,7 +28,7 @@ class Name(Code):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Name:
-        """Create a name. Raises ValueError if the text is not one."""
+        """Create a name. Raises ValueError if the text is not a name."""
         if not text.isidentifier() and not all(part.isidentifier() for part in text.lstrip(".").split(".")):
             raise ValueError(f"{text!r} is not a Python name")
         return super().__new__(cls, text)

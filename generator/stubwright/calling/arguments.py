@@ -34,7 +34,7 @@ class ArgumentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """An argument or one of its properties: the name in messages, and the schemas that apply to the value."""
+    """The name of an argument or nested property in messages, and the schemas that apply to its value."""
 
     name: str
     schemas: tuple[Mapping[str, Any], ...]
@@ -121,7 +121,7 @@ class _Reader:
         self._note = note
 
     def find(self, name: str) -> tuple[tuple[str, ...], _Place]:
-        """Find an argument and its schemas; `name` can be a nested property, such as `place.city`."""
+        """Return an argument's path and schemas. `name` can refer to a nested property, such as `place.city`."""
         schemas: tuple[Mapping[str, Any], ...] = (self._root,)
         path: tuple[str, ...] = ()
         rest = name
@@ -136,7 +136,7 @@ class _Reader:
             schemas, path, rest = inner, (*path, first), below
 
     def find_types(self, place: _Place) -> frozenset[str]:
-        """Return the types that the schemas allow, or all types if they contradict each other."""
+        """Return the types that every schema allows, or all types if the schemas contradict each other."""
         types = frozenset(_TYPES)
         for schema in place.schemas:
             types &= self._types(schema, _DEPTH)
@@ -215,7 +215,10 @@ class _Reader:
     def _additional(
         self, schemas: tuple[Mapping[str, Any], ...], name: str, path: tuple[str, ...]
     ) -> tuple[Mapping[str, Any], ...]:
-        """Return the schemas for an undeclared property. Raises ArgumentError if it is forbidden."""
+        """Return the schemas for an undeclared property.
+
+        Raises ArgumentError if the schemas forbid additional properties.
+        """
         subschemas: list[Mapping[str, Any]] = []
         names: dict[str, None] = {}
         is_closed = False
@@ -239,7 +242,7 @@ class _Reader:
                 yield schema["items"]
 
     def _flat(self, schemas: Sequence[Mapping[str, Any]], depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
-        """Yield the schemas, and their subschemas that apply to the same value."""
+        """Yield each schema, followed by its subschemas that apply to the same value."""
         for schema in schemas if depth else ():
             yield schema
             below = [each for key in ("allOf", "anyOf", "oneOf") for each in _list(schema.get(key))]
@@ -258,7 +261,7 @@ class _Reader:
         return value if isinstance(value, dict) else None
 
     def _types(self, schema: Mapping[str, Any], depth: int, *, beside_choices: bool = False) -> frozenset[str]:
-        """Return the types that a schema allows; with `beside_choices`, ignore `anyOf` and `oneOf`."""
+        """Return the types that a schema allows. With `beside_choices`, ignore `anyOf` and `oneOf`."""
         types = frozenset(_TYPES)
         if not depth:
             return types

@@ -217,7 +217,7 @@ async def _send(client: Binding, tool: Tool, arguments: Mapping[str, Any]) -> Ou
 
 
 def _find_impossible(result: CallToolResult) -> str | None:
-    """Describe a number in the result that Python's parser accepts but JSON forbids (RFC 8259, section 6)."""
+    """Return a description of a number that Python's parser accepts but JSON forbids (RFC 8259, section 6), or None."""
     for name, value in (("structuredContent", result.structured_content), ("_meta", result.meta)):
         try:
             json.dumps(value, allow_nan=False)
@@ -231,7 +231,7 @@ def _make_unlisted(name: str) -> Mapping[str, Any]:
 
 
 def _rename(definition: Mapping[str, Any], alias: Alias) -> Mapping[str, Any]:
-    """Return a tool's definition under its old name, with old and new argument names, both of which servers accept."""
+    """Return a tool's definition under its old name, with old and new argument names, because servers accept both."""
     schema = definition["inputSchema"]
     known = schema.get("properties") or {}
     old = {was: known[new] for was, new in alias.arguments.items() if new in known}

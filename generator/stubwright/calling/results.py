@@ -78,8 +78,8 @@ def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
 def _is_mirror(text: str, structured: Any) -> bool:
     """Return whether a text block repeats the structured content (MCP 2025-06-18, server/tools, "Structured Content").
 
-    FastMCP and the Python SDK wrap a value that is not an object in `result`. The text contains only the value, and
-    each list item has its own text block.
+    FastMCP and the Python SDK wrap a non-object value in an object with the key `result`. The text contains only the
+    value, and each item of a list has a text block of its own.
     """
     parts = [structured]
     if isinstance(structured, dict) and structured.keys() == {"result"}:

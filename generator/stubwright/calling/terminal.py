@@ -213,7 +213,7 @@ def check_answers(ask: OnQuestion, stream: TextIO) -> OnQuestion:
 
 
 def _value(name: str, text: str, form: Mapping[str, Any]) -> Any:
-    """Parse a form field and apply the checks that the client makes before sending."""
+    """Parse the text of a form field, and apply the checks that the client makes before it sends the form."""
     schema = form["properties"][name]
     value = _convert(name, text, schema, form)
     definitions = {key: form[key] for key in ("$schema", "$defs", "definitions") if key in form}

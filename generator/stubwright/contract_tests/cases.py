@@ -114,7 +114,6 @@ def describe_change(change: Change) -> str:
 
 
 def _find_names(error: str) -> tuple[str, ...]:
-    """Return the names in a validation error's path, without the leading `arguments`."""
     place = error.partition(": ")[0]
     return tuple(name for name in _NAME.findall(place) if name != "arguments")
 

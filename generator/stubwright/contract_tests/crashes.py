@@ -184,7 +184,7 @@ class Crashes:
         return smallest
 
     async def replay(self, calls: Sequence[SentCall], ended: float) -> _End | None:
-        """Send calls to a fresh server. Return the exit that they cause, or None if the server survives.
+        """Send calls to a fresh server. Return the exit that the calls cause, or None if the server survives.
 
         Args:
             calls: The calls to send, in order.
@@ -216,11 +216,13 @@ class Crashes:
         return await self._watch(_End((), "", request=request.label), start, ended - request.time)
 
     async def _watch(self, end: _End, start: float, seconds: float) -> _End | None:
-        """Return a late exit of a server that has responded, or None if it survives longer than the first server did.
+        """Return a late exit of a server that has responded.
+
+        Return None if it survives longer than the first server did.
 
         Args:
             end: The exit to reproduce.
-            start: The `time.monotonic` time when its calls or its request were sent.
+            start: The `time.monotonic` time when the calls or the request were sent.
             seconds: The time until the first server exited.
         """
         answered = time.monotonic()

@@ -141,7 +141,10 @@ class Linker:
         return self._replace(case, chosen, () if chosen else (name,)) or case
 
     def _replace(self, case: Case, chosen: Mapping[str, Any], omitted: Sequence[str]) -> Case | None:
-        """Return a case with some arguments replaced, or None if that makes valid arguments invalid or the reverse."""
+        """Return a case with some arguments replaced.
+
+        Return None if the replacement changes whether the arguments are valid.
+        """
 
         def change(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
             return {**{name: value for name, value in arguments.items() if name not in omitted}, **chosen}
@@ -174,7 +177,7 @@ def _is_cursor(name: str, *, has_next: bool) -> bool:
 
 
 def _find_cursors(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the cursors in a result, at its top level or in a top-level object (`pageInfo`)."""
+    """Yield the cursors in a result, at the top level or in a top-level object such as `pageInfo`."""
     if not isinstance(value, dict):
         return
     for name, inner in value.items():
@@ -186,7 +189,10 @@ def _find_cursors(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _find_values(value: Any, noun: str, depth: int) -> Iterator[tuple[str, str | int]]:
-    """Yield the names and values of strings and integers in a result. `noun` names what its objects describe."""
+    """Yield the names and values of strings and integers in a result.
+
+    `noun` names the things that the objects describe.
+    """
     if depth > _DEEPEST:
         return
     if isinstance(value, list):

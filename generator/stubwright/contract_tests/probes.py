@@ -68,7 +68,6 @@ class Probe:
         return iter(())
 
     async def _read_state(self) -> str:
-        """Return the probe's result as text, or an empty string if it fails."""
         answer = await self._session.call(self._tool, self._call.arguments)
         if not isinstance(answer, Result) or answer.is_error:
             return ""

@@ -90,7 +90,7 @@ async def check_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -
 
 
 def _begins(tools: Sequence[Mapping[str, Any]], page: Result) -> bool:
-    """Return whether a tool list starts with a page. If the page is the last one, the list must equal it."""
+    """Return whether a tool list starts with the tools on a page. The last page must contain the whole list."""
     listed = page.value.get("tools")
     names = [tool.get("name") for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
     known = [tool.get("name") for tool in tools]

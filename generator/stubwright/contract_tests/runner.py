@@ -262,7 +262,7 @@ class _Run:
         await self._crashes.explain_late()
 
     async def _test_tool(self, tool: Mapping[str, Any], report: ToolReport, end: float) -> Case | None:
-        """Test a tool until `end`. Return valid arguments that got a response without faults, if any."""
+        """Test a tool until `end`. Return valid arguments whose response had no faults, or None."""
         plan = self._plan
         try:
             arguments = Arguments(tool.get("inputSchema"))
@@ -440,7 +440,7 @@ def _end_by_budget(report: ToolReport) -> str:
 
 
 def _is_schema(value: Any) -> bool:
-    """Return whether a schema, which can reference other documents, is valid in its dialect."""
+    """Return whether a value is a valid schema in its dialect. The schema can reference other documents."""
     return isinstance(value, dict) and metaschema.is_valid(
         value, dialects.find_dialect(value) or dialects.DRAFT_2020_12
     )

@@ -85,10 +85,10 @@ def _get_text(tokens: Sequence[Token]) -> str:
 
 
 def _remove_indentation(text: str) -> str:
-    """Remove a docstring's indentation (PEP 257); CommonMark handles other indentation.
+    """Remove a docstring's indentation (PEP 257). CommonMark handles other indentation.
 
-    In a docstring, all lines except the first are indented. So are the lines of an example or a list after a first
-    line; their indentation must be preserved.
+    All lines of a docstring except the first are indented. The lines of an example or a list after a first line are
+    also indented, but their indentation must be preserved.
     """
     first, _, rest = text.partition("\n")
     if not rest or _BLOCK.match(first) or (first.rstrip().endswith(":") and not rest.partition("\n")[0].strip()):

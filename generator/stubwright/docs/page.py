@@ -86,7 +86,7 @@ def render_index(pages: Mapping[str, str]) -> str:
 
 
 def _format_name(text: str) -> Markup:
-    """Return a name in which lines can break after separators; the breaks are not copied."""
+    """Return a name in which lines can break after separators. A copy of the text does not contain the breaks."""
     return Markup("<wbr>").join(split_name(text))
 
 

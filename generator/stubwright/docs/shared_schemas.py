@@ -89,8 +89,9 @@ def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> C
 
 
 def _find_bundled(schema: ir.Schema, by_name: Mapping[str, Anchor]) -> dict[Pointer, Anchor]:
-    """Return the anchors of the manifest's shared schemas in a schema, by location. Schemas `true` and `false` have
-    none.
+    """Return the anchors of the manifest's shared schemas in a schema, keyed by location.
+
+    The schemas `true` and `false` do not have anchors.
     """
     return {(*split_pointer(unquote(text)),): by_name[name] for text, name in schema.shared.items() if name in by_name}
 
@@ -126,12 +127,15 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
 
 
 def _find_container(pointer: Pointer) -> Pointer:
-    """Return the reusable schema that contains `pointer`; by default, the root."""
+    """Return the location of the reusable schema that contains `pointer`, or the location of the root."""
     return pointer[:2] if pointer and pointer[0] in _REUSABLE else ()
 
 
 def _make_anchor(name: str, identity: str, taken: set[str]) -> str:
-    """Return a unique anchor. It has no characters that URLs escape, and no `-`, which separates an anchor's parts."""
+    """Return a unique anchor.
+
+    The name in the anchor lacks characters that URLs escape, and `-`, because `-` separates the parts of an anchor.
+    """
     anchor = f"schema-{_UNSAFE.sub('_', name)}"
     if anchor in taken:
         anchor += f"-{_digest(identity)[:_CHARACTERS]}"

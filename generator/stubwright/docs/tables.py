@@ -335,7 +335,6 @@ class _Reader:
 
 
 def _is_plain(schema: Any) -> bool:
-    """Return whether a schema specifies only a type or a reference."""
     return (
         isinstance(schema, dict)
         and len(schema) == 1

@@ -239,7 +239,6 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
 
 
 def _list_extensions(manifest: ir.Manifest, section: vocabulary.Section) -> Iterator[Mapping[str, Any]]:
-    """Yield the `stubwright` value of each entry in a section, except skill files."""
     skill_files = frozenset(manifest.skill_files)
     entries = (entry for entry in manifest.document.get(section.name) or () if entry.get("uri") not in skill_files)
     return (_to_mapping(entry.get("stubwright")) for entry in entries)
@@ -288,7 +287,6 @@ def _make_models(catalogue: shared_schemas.Catalogue, entries: Sequence[Entry]) 
 
 
 def _find_anchors(tables_: Sequence[Table]) -> Iterable[Anchor]:
-    """Return the anchors elsewhere on the page that tables link to, without duplicates."""
     kinds = (kind for table in tables_ for row in (table.whole, *table.rows) for kind in row.kinds)
     return dict.fromkeys(kind.anchor for kind in kinds if kind.anchor is not None)
 
@@ -393,7 +391,6 @@ def _plan_questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[_Pla
 
 
 def _collect_policies(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return one tool's policy or the default policy, with the maximum number of result tokens added."""
     budget = _to_mapping(settings.get("budget"))
     return {**_to_mapping(settings.get("policy")), **({"resultTokens": budget["result"]} if "result" in budget else {})}
 
@@ -482,9 +479,9 @@ def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
 
 
 def _get_website(url: Any) -> str | None:
-    """Return `url` if it is a web address, which is safe to link to."""
     text = _to_text(url)
     parts = None if text is None else split(text)
+    # Other schemes are unsafe in links.
     return text if parts is not None and parts.scheme in ("http", "https") else None
 
 

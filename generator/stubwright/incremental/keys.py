@@ -92,6 +92,6 @@ def _around(value: Json) -> Json:
 
 
 def _use(tool: Declaration, names: frozenset[str]) -> str | None:
-    """Return the replacement for a deprecated tool, which depends on the other tools."""
+    """Return the replacement for a deprecated tool, or None. The name of the replacement depends on the other tools."""
     use = (tool.extension.get("deprecated") or {}).get("use")
     return None if use is None else resolve_use(use, tool, names)

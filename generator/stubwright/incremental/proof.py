@@ -69,7 +69,7 @@ def _list_models(module: ModuleType) -> Iterator[type[BaseModel]]:
 
 
 def _find_build_failures(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
-    """Build all models together, so that each is built only once, and return the failures."""
+    """Build all models together, so that each model is built only once. Return the failures."""
     every: Any = GenericAlias(tuple, tuple(classes))
     try:
         TypeAdapter(every).rebuild(raise_errors=True)  # pydantic would otherwise postpone classes with undefined names
@@ -82,7 +82,6 @@ def _find_build_failures(classes: Mapping[type[BaseModel], str]) -> list[BuildFa
 
 
 def _explain_failure(cls: type[BaseModel]) -> Iterator[str]:
-    """Yield the reasons why a class cannot be built on its own, if any."""
     try:
         cls.model_rebuild()
     except _MISTAKES as error:
@@ -122,8 +121,6 @@ def forget(package: str) -> None:
 
 
 class _Sources(MetaPathFinder, InspectLoader):
-    """Finds and loads a package's modules from their source text."""
-
     def __init__(self, package: str, sources: Mapping[str, bytes]) -> None:
         self._package = package
         self._sources = sources

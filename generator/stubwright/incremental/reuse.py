@@ -67,7 +67,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """The last run's results that a resolved manifest can reuse; create it with `compare`.
+    """The last run's results that a resolved manifest can reuse, created by `compare`.
 
     The `workers`, if any, generate the code that is not in the cache.
     """
@@ -115,7 +115,7 @@ class Reuse:
     def _begin(
         self, manifest: ir.Manifest, taken: ReservedNames, units: dict[str, PrimitiveCode]
     ) -> Callable[[], Models]:
-        """Start generating the missing code, avoiding reserved names; it is added to `units`."""
+        """Start to generate the missing code without using reserved names. The code is added to `units`."""
         from stubwright.codegen.models import reserved_names
         from stubwright.codegen.pages import modules
 

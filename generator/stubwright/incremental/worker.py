@@ -61,7 +61,7 @@ class Workers:
         self._threads: ThreadPoolExecutor | None = None
 
     def begin(self, jobs: Sequence[Job], most: int) -> Callable[[], list[Any]]:
-        """Start jobs and return a function that waits for their results; call it before starting other jobs.
+        """Start jobs and return a function that waits for the results. Call the function before starting other jobs.
 
         Args:
             jobs: The jobs, started in this order.

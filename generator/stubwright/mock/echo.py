@@ -52,7 +52,7 @@ def _properties(schema: Any, root: Any) -> Mapping[str, Any]:
 
 
 def _resolve_schema(schema: Any, root: Any) -> Any:
-    """Return a schema with resolved references and without descriptions, for comparing schemas."""
+    """Return a schema with resolved references and without descriptions, for comparison."""
     target = _target(schema, root)
     return {key: value for key, value in target.items() if key not in _WORDS} if isinstance(target, dict) else target
 

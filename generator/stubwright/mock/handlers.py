@@ -51,11 +51,7 @@ def make_handlers(
 
 
 def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
-    """Return a method that computes a response from a tool's arguments.
-
-    The method has a fixed number of parameters, since inspecting `*arguments` would slow down the server's start.
-    """
-
+    # The number of parameters is fixed, since inspecting `*arguments` would slow down the server's start.
     async def respond(_self: object, args: Any, _ctx: Any) -> Any:
         return answer(args)
 
@@ -63,7 +59,7 @@ def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
 
 
 def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
-    """Return a method that computes a response from the first argument, unless the context is the only argument."""
+    """Return a method that computes a response from the first argument, or from None if only the context is passed."""
 
     async def respond(_self: object, *arguments: Any) -> Any:
         return answer(arguments[0] if len(arguments) > 1 else None)

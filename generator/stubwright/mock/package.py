@@ -162,7 +162,7 @@ def _find_calls(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _find_pages(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each paginated tool's name and the result key that contains the next page's cursor."""
+    """Yield the name of each paginated tool, and the key in its result that contains the next page's cursor."""
     for tool in document["tools"]:
         extension = tool.get("stubwright") or {}
         if "paginate" in extension:

@@ -114,5 +114,5 @@ def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
 
 
 def _translate_signal(number: int) -> int:
-    """Return the signal to forward. A closed terminal also stops the server."""
+    # A closed terminal also stops the server.
     return number if number == signal.SIGINT else signal.SIGTERM

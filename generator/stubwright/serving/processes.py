@@ -281,9 +281,9 @@ class ServerSupervisor:
         os.close(self._lifeline)
 
     def _stop_servers(self, *, wait: bool, but: subprocess.Popen[bytes] | None = None) -> None:
-        """Terminate all servers except `but`, and wait briefly for the last one.
+        """Terminate all servers except `but`, and wait briefly for the last server.
 
-        With `wait`, first wait until all of them have stopped.
+        With `wait`, first wait until all terminated servers have stopped.
         """
         self._wanted = but
         leaving = [process for process in self._servers if process is not but]
@@ -324,7 +324,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a session leader and its child processes, which can outlive it."""
+    # The child processes can outlive the leader.
     _signal_group(process, kill=True)
     process.wait()
 
@@ -336,7 +336,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _signal_group(process: subprocess.Popen[bytes], *, kill: bool) -> None:
-    """Kill or terminate a process group; on Windows, only its leader."""
+    """Kill or terminate a process group. On Windows, terminate only the leader."""
     if sys.platform == "win32":
         process.terminate()
     else:
@@ -345,10 +345,8 @@ def _signal_group(process: subprocess.Popen[bytes], *, kill: bool) -> None:
 
 
 def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return a server's environment, with Python's bytecode disabled.
-
-    Bytecode is validated by modification time in seconds, so it would be stale after two saves within a second.
-    """
+    # Python validates bytecode by modification time in seconds, so bytecode would be stale after two saves within a
+    # second.
     own = {"PYTHONDONTWRITEBYTECODE": "1"}
     return {**os.environ, **own, **launch.make_environment({**_inherit_path(), **variables})}
 

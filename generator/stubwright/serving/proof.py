@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def _write_stack(file: Path, thread: int, loader: str) -> None:
-    """Write the stack of the thread that runs the handlers to a file, without the frames above the module `loader`."""
+    """Write the stack of the thread that runs the handlers to `file`, without the frames above the module `loader`."""
     frames = traceback.extract_stack(sys._current_frames()[thread])
     start = max((number for number, frame in enumerate(frames, 1) if frame.filename == loader), default=0)
     theirs = [frame for frame in frames[start:] if "importlib" not in frame.filename]

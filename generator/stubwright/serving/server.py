@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _load(name: str) -> None:
-    """Import all of the package's modules, because the next save can overwrite them with incompatible ones."""
+    """Import all of the package's modules, because the next save can overwrite modules with incompatible versions."""
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, f"{name}."):
         if not module.name.endswith(".__main__"):

@@ -37,7 +37,7 @@ def read_line(text: str) -> Line:
 
 
 def _read_call(text: str) -> Mapping[str, Any] | None:
-    """Parse a call record (docs/protecting.md, "Audit"); return None if the line is not one."""
+    """Parse a call record (docs/protecting.md, "Audit"). Return None if the line is not a call record."""
     try:
         call: Any = json.loads(text)
     except ValueError:

@@ -130,7 +130,7 @@ def _list_primitives(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
 
 
 def _make_argument_schema(primitive: ir.Primitive) -> dict[str, Any]:
-    """Return a schema for a prompt's arguments, which are strings (server/prompts), or a URI template's variables."""
+    """Return a schema for a prompt's arguments, which are strings (server/prompts), or for a template's variables."""
     text = {"type": "string"}
     arguments = primitive.arguments or ()
     return {

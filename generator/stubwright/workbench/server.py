@@ -91,7 +91,7 @@ class Workbench:
 
     @property
     def url(self) -> str:
-        """The address to open in a browser; it contains the key."""
+        """The address to open in a browser, including the key."""
         return f"{self._server.origins[0]}/?key={self.content.key}"
 
     @property
@@ -175,13 +175,16 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing, because the page's requests are not events of the run."""
 
     def _is_same_origin(self) -> bool:
-        """Return whether the request's host is ours and, if it has an origin, the origin is too."""
+        """Return whether the request's host is this server.
+
+        If the request has an origin, the origin must be this server too.
+        """
         host, origin = self.headers.get_all("Host") or [], self.headers.get_all("Origin") or []
         is_known_host = len(host) == 1 and host[0].lower() in self.server.hosts  # RFC 9110, 4.2.3
         return is_known_host and all(value.lower() in self.server.origins for value in origin)
 
     def _is_authorized(self) -> bool:
-        """Return whether the request contains the key; send an error if it does not."""
+        """Return whether the request contains the key. Send an error if the request lacks the key."""
         if not self._is_same_origin():
             self._answer(HTTPStatus.FORBIDDEN, "This address serves only the `stubwright dev` page.\n")
             return False
@@ -208,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def _stream(self) -> None:
-        """Send the run's events, starting with any that the page missed (HTML, "Server-sent events")."""
+        """Send the run's events, starting with events that the page missed (HTML, "Server-sent events")."""
         last = self.headers.get("Last-Event-ID", "0")
         number = int(last) if last.isdecimal() else 0
         self.send_response(HTTPStatus.OK)

@@ -66,7 +66,7 @@ def _order(finding: Finding) -> tuple[str, int, int, str, str]:
 
 
 def find_span(diagnostic: Diagnostic, sources: Sources) -> Span | None:
-    """Return a diagnostic's span, or None if it has no location."""
+    """Return a diagnostic's span, or None if the diagnostic has no location."""
     at = diagnostic.at
     if not isinstance(at, Place):
         return at

@@ -57,5 +57,8 @@ def find_reported_path(file: str) -> str:
 
 
 def _escape(words: str, more: str = "") -> str:
-    """Escape text as GitHub decodes it: `%25`, `%0D`, `%0A`, and in properties also `%3A` and `%2C`."""
+    """Escape text so that GitHub decodes it correctly.
+
+    `more` has the characters to escape only in properties: `:` and `,`.
+    """
     return "".join(f"%{ord(char):02X}" if char in f"%\n{more}" else char for char in replace_controls(words))

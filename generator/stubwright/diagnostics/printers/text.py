@@ -43,7 +43,10 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> 
 
 
 def _group_by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
-    """Group findings that have a common cause, at the position of the first; every other finding is its own group."""
+    """Group findings with a common cause, at the position of the first finding.
+
+    Every other finding is its own group.
+    """
     alike: dict[tuple[str, str, str | None], list[Finding]] = {}
     for finding in findings:
         diagnostic = finding.diagnostic
@@ -58,7 +61,7 @@ def _group_by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
 
 
 def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color: bool) -> str:
-    """Format a finding. `others` have the same cause but other locations."""
+    """Format a finding. `others` are findings with the same cause at other locations."""
     span, diagnostic = finding.span, finding.diagnostic
 
     def paint(words: str, colour: str) -> str:
@@ -86,7 +89,10 @@ def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color:
 
 
 def _clip(lines: Lines, span: Span) -> tuple[str, int, int] | None:
-    """Return the part of the source line to show, the carets' column, and their number; None for a blank line."""
+    """Return the visible part of the source line, the carets' column and the number of carets.
+
+    Return None for a blank line.
+    """
     first, last = span.column - 1, max(span.column, span.end_column - 1)
     width = lines.measure_width(span.line)
     # Keep one character before the visible part, since a joiner's width depends on the previous character.
@@ -116,7 +122,6 @@ def _find_end(line: str, start: int) -> int:
 
 
 def _columns(words: str) -> int:
-    """Return a text's width in terminal columns."""
     return len(words) if words.isascii() else sum(map(_column, words))
 
 
