@@ -124,7 +124,7 @@ def is_importable(name: str) -> bool:
 
 
 def _module(name: str) -> Name:
-    """Return a module or folder name, with `_` appended if Windows reserves it."""
+    """Return a module or folder name, with `_` appended if Windows reserves the name."""
     return Name(f"{name}_" if paths.is_device(name) else name)
 
 

@@ -42,7 +42,7 @@ def name_unit() -> str:
 
 @lru_cache(1)
 def _encoder() -> Callable[[str], list[int]] | None:
-    """Return the encoder, or None if loading it would require a download."""
+    """Return the encoder, or None if loading the encoder would require a download."""
     name = hashlib.sha1(_TABLE.encode(), usedforsecurity=False).hexdigest()
     folders = [os.environ[key] for key in _CACHES if os.environ.get(key)]
     folders = folders[:1] or [f"{tempfile.gettempdir()}/data-gym-cache"]

@@ -321,7 +321,7 @@ def _report_duplicate(source: str, error: strictjson.DuplicateKeyError) -> Argum
 
 
 def _try_json(text: str) -> Any:
-    """Parse JSON; return _NOTHING if the text is not valid JSON. Raises DuplicateKeyError."""
+    """Parse JSON. Return _NOTHING if the text is not valid JSON. Raises DuplicateKeyError."""
     try:
         return strictjson.load(text)
     except (ValueError, RecursionError):

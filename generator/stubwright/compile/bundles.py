@@ -61,7 +61,10 @@ class Bundles:
         return {"bundled": {"tools": self._tools, "schemas": schemas}}
 
     def _is_large(self, uses: tuple[Key, ...]) -> bool:
-        """Return whether the schemas in `uses`, with everything that they reference, are large. Store large schemas."""
+        """Return whether the schemas in `uses` are large, with everything that they reference.
+
+        Large schemas are also stored.
+        """
         if uses not in self._large:
             keys = self.resolved.shared_schemas.find_reached_from(uses)
             # Schemas are stored by name, and two files may use the same name.

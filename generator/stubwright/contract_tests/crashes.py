@@ -218,7 +218,7 @@ class Crashes:
     async def _watch(self, end: _End, start: float, seconds: float) -> _End | None:
         """Return a late exit of a server that has responded.
 
-        Return None if it survives longer than the first server did.
+        Return None if the server survives longer than the first server did.
 
         Args:
             end: The exit to reproduce.

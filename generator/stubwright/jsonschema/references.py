@@ -369,7 +369,7 @@ class _Walk:
         return SharedSchema(Key(path, name))
 
     def _suggest_other_file(self, name: str, path: str) -> str | None:
-        """Suggest a shared schema with the same name in a file other than `path`, if any."""
+        """Suggest a shared schema with the same name in a file other than `path`, or return None."""
         others = {other: names for other, names in self.folder.schemas.items() if other != path}
         exact = [(other, name) for other, names in others.items() if name in names]
         near = [

@@ -81,7 +81,7 @@ def run(
 
 
 class _RelayThread(threading.Thread):
-    """Relays bytes until one end is closed, and then stops the command if it is still running."""
+    """Relays bytes until one end is closed, and then stops the command if the command is still running."""
 
     def __init__(self, source: int, sink: int, lines: Lines, close: Callable[[], None]) -> None:
         """Create a thread that relays bytes from `source` to `sink` and `lines`. `close` stops the command."""

@@ -766,7 +766,7 @@ def _find_omitted(
 
 
 def _root(document: Document) -> Key:
-    """Return the expression for a document's root class: its only object if there is one, otherwise the whole root."""
+    """Return the expression for a document's root class: the document's only object, or the whole root."""
     shape = document.shape(document.root)
     if _is_plain_object(shape):
         return document.root

@@ -371,7 +371,7 @@ class Document:
         return self.shape(branch), branch.pointer if isinstance(branch, Leaf) else None
 
     def _read_own_shape(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
-        """Return the shape of a subschema's own keywords: `type`, `enum`, `const`, and those for objects and lists."""
+        """Return the shape of a subschema's own keywords: `type`, `enum`, `const`, and object and list keywords."""
         named = keywords.get("type")
         shape: Shape
         if named is not None:

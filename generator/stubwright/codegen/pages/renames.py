@@ -85,7 +85,7 @@ def find_current_names(name: str, renamed: Mapping[str, str], known: Collection[
 def _serialize_definition(entry: Mapping[str, Json]) -> str | None:
     """Serialize a definition without its name, for comparison.
 
-    Return None if it has neither a description nor arguments.
+    Return None if both description and arguments are missing.
     """
     fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
     schema = entry.get("inputSchema")

@@ -128,7 +128,7 @@ def _find_origin(path: str, document: Document) -> _ImportedFile | None:
 
 
 def _import_again(imported: _ImportedFile) -> str | None:
-    """Return the text of a repeated import, or None after reporting that it failed."""
+    """Return the text of a repeated import, or None after reporting that the import failed."""
     from stubwright.compile.syntax import yamlwriter
 
     try:

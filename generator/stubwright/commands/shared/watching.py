@@ -203,7 +203,7 @@ class _Recorder:
 
 
 def _find_project_files(work: Run) -> Iterator[Path]:
-    """Yield the path of the project's `pyproject.toml`, and the paths of nearer files that would override it."""
+    """Yield the paths of the project's `pyproject.toml` and of files in nearer folders that would take precedence."""
     from stubwright.project import config
 
     working_folder = Path.cwd()

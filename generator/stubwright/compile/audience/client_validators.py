@@ -126,7 +126,7 @@ def check_divided_objects(resolved: ResolvedBundle) -> Iterator[Diagnostic]:
 
 
 def _find_extension(schema: Mapping[str, Json], dialect: Dialect) -> str | None:
-    """Return a keyword next to `properties` that adds properties to the same object, if any."""
+    """Return a keyword next to `properties` that adds properties to the same object, or None."""
     if "$ref" in schema and not dialect.reference_hides_siblings:
         return "$ref"
     parts = schema.get("allOf")

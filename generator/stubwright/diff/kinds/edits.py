@@ -269,7 +269,7 @@ def _describe_alternatives(keyword: str, before: Any, after: Any) -> str:
 
 
 def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Map a removed property's name to a new property's name if only these two have the same schema."""
+    """Map a removed property's name to a new property's name if only these two properties have the same schema."""
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
     renamings = {}

@@ -203,7 +203,7 @@ def list_facts(claim: Claim, dialect: Dialect, *, asserts_formats: bool) -> Fact
 
 
 def _list_keywords(schema: Mapping[str, Any], dialect: Dialect, *, asserts_formats: bool) -> list[str]:
-    """Return a schema's assertion keywords, but only one of each group of related keywords."""
+    """Return a schema's assertion keywords, but only one keyword of each group of related keywords."""
     if "$ref" in schema and dialect.reference_hides_siblings:
         return ["$ref"]
     ignored = _WITHOUT_MEANING if dialect.name == "draft-04" else _WITHOUT_MEANING - _EXCLUSIVE

@@ -49,7 +49,7 @@ def _read_single_class(pattern: str) -> _Ranges | None:
 
 @lru_cache(256)
 def _list_required(pattern: str) -> tuple[_Ranges, ...]:
-    """Return character classes. Every match contains a character from each of these classes."""
+    """Return character classes such that every match contains a character from each class."""
     if len(pattern) > _LARGEST_PATTERN:
         return ()
     reader = _Reader(pattern)

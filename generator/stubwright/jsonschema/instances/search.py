@@ -208,7 +208,7 @@ class Search:
         yield from _interleave(self._expand(option, remaining, depth) for option in options)
 
     def _contradicts(self, path: _Path) -> bool:
-        """Return whether the path's last schema and an earlier one negate each other."""
+        """Return whether the path's last schema negates an earlier schema, or the reverse."""
         *others, last = path.seen
         negated = _get_negated(last)
         if negated is not None:

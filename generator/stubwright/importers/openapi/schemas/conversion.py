@@ -384,7 +384,7 @@ _BESIDE: Final = frozenset({"$ref", "title", "description", "summary"})
 
 @dataclass(frozen=True, slots=True)
 class _ObjectPart:
-    """Part of an object: its declared properties, and whether it forbids all others."""
+    """Part of an object: its declared properties, and whether undeclared properties are forbidden."""
 
     names: frozenset[str]
     is_closed: bool

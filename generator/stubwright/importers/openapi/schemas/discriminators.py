@@ -178,7 +178,7 @@ class Discriminators:
         return bool(self._find_open_property(at))
 
     def _find_open_property(self, at: LocatedValue) -> str:
-        """Return a property whose `enum` one union restricts and another does not, or an empty string.
+        """Return a property whose `enum` only some unions restrict, or an empty string.
 
         Parents and defaults already get a separate schema in each union.
         """
