@@ -108,6 +108,7 @@ def test_a_type_is_written_out(text: Any, schema: Any) -> None:
     assert expand_type(text) == schema
 
 
+DATE = {"type": "string", "format": "date"}
 AUTHOR = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 
@@ -116,11 +117,17 @@ AUTHOR = {"type": "object", "properties": {"name": {"type": "string"}}, "require
     [
         ({"name": "string"}, AUTHOR),
         ({"name": {"type": "string"}}, AUTHOR),
-        ({"items": {"name": "string"}}, {"items": AUTHOR}),
+        (
+            {"$top": "integer", "x-a?": "date"},
+            {"type": "object", "properties": {"$top": {"type": "integer"}, "x-a": DATE}, "required": ["$top"]},
+        ),
         ({"type": "array", "items": {"name": "string"}}, {"type": "array", "items": AUTHOR}),
         ({"fields": {"by?": {"name": "string"}}}, {"type": "object", "properties": {"by": AUTHOR}}),
         ({"anyOf": [{"name": "string"}, "null"]}, {"anyOf": [AUTHOR, {"type": "null"}]}),
-        ({"additionalProperties": {"name": "string"}}, {"additionalProperties": AUTHOR}),
+        (
+            {"type": "object", "additionalProperties": {"name": "string"}},
+            {"type": "object", "additionalProperties": AUTHOR},
+        ),
         (
             {"by": {"name": "string"}, "type?": "date"},
             {
@@ -129,7 +136,7 @@ AUTHOR = {"type": "object", "properties": {"name": {"type": "string"}}, "require
                 "required": ["by"],
             },
         ),
-        ({"x-note": "date"}, {"x-note": "date"}),
+        ({"type": "any", "x-note": "date"}, {"x-note": "date"}),
         (
             {"name?": "string", "title": "string", "description": {"name": "string"}},
             {
@@ -157,9 +164,12 @@ def test_a_mapping_without_a_keyword_has_fields(short: Any, long: Any) -> None:
         ({"pattern": "[a-z]"}, 'write `{type: string, pattern: "[a-z]"}`'),
         ({"format": "phone", "title": "A phone"}, "write `{type: string, format: phone, title: A phone}`"),
         ({"minimum": 0}, "write `{type: number, minimum: 0}`"),
+        ({"items": {"a": "date"}}, "write `{type: array, items: {a: date}}`"),
+        ({"additionalProperties": False}, "write `{type: object, additionalProperties: false}`"),
         ({"maxItems": 2}, "write `{type: array, maxItems: 2}`"),
         ({"default": True}, "write `{type: boolean, default: true}`"),
         ({"description": "x"}, "write `{type: any, description: x}` for any value"),
+        ({"x-unit": "m"}, "write `{type: any, x-unit: m}` for any value"),
         ({"ref": "Place"}, "write `Place`, or `fields: {ref: Place}` for a field `ref`"),
         ({"extends": "Place"}, "write `Place`, or `fields: {extends: Place}` for a field `extends`"),
         (
@@ -227,6 +237,11 @@ def test_a_part_of_a_schema_needs_no_type(schema: Any) -> None:
             {"title": "string"},
             "if they are fields, write `fields: {title: string}`; otherwise reword the strings",
         ),
+        (
+            {"x-request-id": "uuid"},
+            "if they are fields, write `fields: {x-request-id: uuid}`; otherwise reword the strings",
+        ),
+        ({"$top": "integer", "$id": "a"}, "if the keys are fields, write `fields: {$top: integer}, $id: a`"),
         ({f"field_{n}": "string" for n in range(20)} | {"type": "date"}, "if the keys are fields, write `fields: {…}`"),
     ],
 )

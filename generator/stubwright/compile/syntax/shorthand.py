@@ -39,10 +39,13 @@ _TYPING: Final = frozenset(
 _IMPLIED: Final = {
     **dict.fromkeys(("minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"), "string"),
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"),
-    **dict.fromkeys(("minItems", "maxItems", "uniqueItems"), "array"),
-    **dict.fromkeys(("minProperties", "maxProperties"), "object"),
+    **dict.fromkeys(("items", "minItems", "maxItems", "uniqueItems"), "array"),
+    **dict.fromkeys(("additionalProperties", "minProperties", "maxProperties"), "object"),
 }
 """Keywords that only restrict values of one type, with that type."""
+
+_CORE: Final = frozenset(key for dialect in dialects.DIALECTS for key in dialect.keywords if key.startswith("$"))
+"""The `$` keywords of all dialects. Other names with `$`, such as OData's `$top`, are fields."""
 
 _TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
 _REFERRING: Final = frozenset({"extends", "ref"})
@@ -116,7 +119,12 @@ def _replace(value: Json, pointer: Pointer, new: Json) -> Json:
 
 
 def _is_keyword(key: str, dialect: Dialect) -> bool:
-    return key in dialect.keywords or key in dialect.holders or key == "fields" or key.startswith(("x-", "$"))
+    is_extension = key.startswith("x-") and not key.endswith("?")
+    return key in dialect.keywords or key in dialect.holders or key == "fields" or key in _CORE or is_extension
+
+
+def _find_extensions(schema: Mapping[str, Json]) -> set[str]:
+    return {key for key in schema if key.startswith("x-")}
 
 
 def _are_fields(schema: Mapping[str, Json], dialect: Dialect) -> bool:
@@ -137,7 +145,7 @@ def _are_fields(schema: Mapping[str, Json], dialect: Dialect) -> bool:
 def _could_be_fields(schema: Mapping[str, Json]) -> bool:
     """Return whether all keys are annotations that could be field names, as in `title: string`."""
     has_type = "type" in schema
-    ambiguous = {"title", "description"} if has_type else _ANNOTATIONS
+    ambiguous = {"title", "description"} if has_type else _ANNOTATIONS | _find_extensions(schema)
     texts = [child for key, child in schema.items() if key in ambiguous]
     if not texts or schema.keys() - ambiguous - {"type"}:
         return False
@@ -301,7 +309,8 @@ class _Writer:
         if unknown:
             message = f"`{unknown[0]}` is not a JSON Schema keyword"
             self._report((*at, unknown[0]), message, self._advise(unknown[0], schema, dialect), key=True)
-        elif self._report_untyped(schema, at):
+        elif (untyped := self._find_untyped(schema)) is not None:
+            self._report_untyped(schema, at, untyped)
             return
         elif _could_be_fields(schema):
             message = "these keys could be fields or JSON Schema keywords"
@@ -328,22 +337,25 @@ class _Writer:
                 fix = f"write `map<{child}>` for a map, or `{_show_fields(schema)}` for a field"
                 self._report((*at, key), f"`{key}` could be a field name or a type", fix, key=True)
 
-    def _report_untyped(self, schema: Mapping[str, Json], at: Pointer) -> bool:
-        """Report item or value types without a `type`. Return whether any were reported."""
-        for key, holder in _UNTYPED.items():
-            child = schema.get(key)
-            if isinstance(child, str) and not schema.keys() & _TYPING and self._is_type(child):
-                rest = {name: value for name, value in schema.items() if name != key}
-                flow = _show_flow({"type": f"{holder}<{child}>", **rest}) if rest else f"{holder}<{child}>"
-                fix = f"write `{flow}`" + (f", or `fields: {{items: {child}}}` for a field" if key == "items" else "")
-                kind = "array" if holder == "array" else "object"
-                self._report((*at, key), f"`{key}` without `type: {kind}` accepts values of other types", fix, key=True)
-                return True
-        return False
+    def _find_untyped(self, schema: Mapping[str, Json]) -> str | None:
+        """Return the key of an item or value type without a `type`, if any."""
+        if schema.keys() & _TYPING:
+            return None
+        return next((key for key in _UNTYPED if isinstance(schema.get(key), str) and self._is_type(schema[key])), None)
+
+    def _report_untyped(self, schema: Mapping[str, Json], at: Pointer, key: str) -> None:
+        child, holder = schema[key], _UNTYPED[key]
+        rest = {name: value for name, value in schema.items() if name != key}
+        flow = _show_flow({"type": f"{holder}<{child}>", **rest}) if rest else f"{holder}<{child}>"
+        fix = f"write `{flow}`" + (f", or `fields: {{items: {child}}}` for a field" if key == "items" else "")
+        kind = "array" if holder == "array" else "object"
+        self._report((*at, key), f"`{key}` without `type: {kind}` accepts values of other types", fix, key=True)
 
     def _report_any(self, schema: Mapping[str, Json], at: Pointer) -> None:
         implied = [_IMPLIED[key] for key in schema if key in _IMPLIED]
-        if not schema or schema.keys() - _IMPLIED.keys() - _TEXTS or _could_be_fields(schema):
+        if not schema or schema.keys() - _IMPLIED.keys() - _TEXTS - _find_extensions(schema):
+            return
+        if _could_be_fields(schema) or self._find_untyped(schema) is not None:  # reported elsewhere
             return
         kind = implied[0] if implied else _find_kind(schema.get("default"))
         shown = _show_flow({"type": kind, **{name: _quote_text(child) for name, child in schema.items()}})
