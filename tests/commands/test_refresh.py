@@ -163,3 +163,9 @@ def test_what_was_not_imported_is_told(tmp_path: Path) -> None:
     assert "no manifest" in done.stderr
     assert "no manifest is given" in stubwright("refresh", cwd=tmp_path).stderr
     assert stubwright("refresh", "nothing.yaml", cwd=tmp_path).returncode == 1
+
+
+def test_a_missing_manifest_is_a_diagnostic_in_json(tmp_path: Path) -> None:
+    done = stubwright("refresh", "--json", "missing.yaml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert [each["code"] for each in json.loads(done.stdout)] == ["SW001"]

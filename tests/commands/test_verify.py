@@ -586,6 +586,14 @@ def test_a_wrong_configuration_is_said_once(folder: Path, broken: str) -> None:
     assert len(invocation["toolExecutionNotifications"]) == 1
 
 
+def test_sarif_locates_a_file_whose_name_is_not_utf_8(folder: Path) -> None:
+    done = verify(folder, os.fsdecode(b"missing-\xff.yaml"), "--format", "sarif")
+    [invocation] = json.loads(done.stdout)["runs"][0]["invocations"]
+    [notification] = invocation["toolExecutionNotifications"]
+    location = notification["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert (done.returncode, location) == (1, {"uri": "missing-%FF.yaml"})
+
+
 class _Remote:
     """A server over HTTP, which wants a token; what it lists can be changed."""
 

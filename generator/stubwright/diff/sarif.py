@@ -115,7 +115,7 @@ def _make_finding(finding: Finding, codes: Sequence[str]) -> dict[str, Any]:
 
 def _locate_file(file: str) -> dict[str, Any]:
     """Return a file's location as a URI reference (RFC 3986), relative to the checkout as in GitHub's annotations."""
-    return {"artifactLocation": {"uri": quote(find_reported_path(file))}}
+    return {"artifactLocation": {"uri": quote(find_reported_path(file), errors="surrogateescape")}}
 
 
 def _locate(span: Span) -> dict[str, Any]:

@@ -55,16 +55,16 @@ def _refresh(arguments: argparse.Namespace) -> int:
     from stubwright.diff.printers import to_value
 
     entries = _find_manifests(arguments)
-    printer = Printer("text", strict=False)
+    reading, writing = Printer(arguments.format, strict=False), Printer("text", strict=False)
     imports: dict[str, _ImportedFile] = {}
     documents: dict[str, Mapping[str, Document]] = {}
     for entry in entries:
-        documents[entry] = _read(entry, printer)
+        documents[entry] = _read(entry, reading)
         for path, document in documents[entry].items():
             if imported := _find_origin(path, document):
                 imports.setdefault(path, imported)
-    if printer.failed:
-        return printer.close()
+    if reading.failed:
+        return reading.close()
     if not imports:
         raise UsageError("no manifest or included file records the command that imported it")
     status, fresh, states = 0, dict[str, str](), dict[str, str]()
@@ -87,7 +87,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
     status = max(status, int(None in differences.values()))
     for path, text in fresh.items():
         problem = None if arguments.check else import_.write(Path(path), text, force=arguments.force)
-        printer.add([problem] if problem else [])
+        writing.add([problem] if problem else [])
         states[path] = "would change" if arguments.check else "refused" if problem else "refreshed"
         if is_text and not problem:
             (write_out if arguments.check else report)(f"{path}: {states[path]}\n")
@@ -95,7 +95,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
         values = [to_value(each.changes, each.comparison) for each in differences.values() if each is not None]
         files = [{"file": path, "state": state} for path, state in states.items()]
         write_out(format_ascii({"files": files, "manifests": values}))
-    return 1 if arguments.check and fresh else max(status, printer.close())
+    return 1 if arguments.check and fresh else max(status, writing.close())
 
 
 def _find_manifests(arguments: argparse.Namespace) -> Sequence[str]:
