@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -95,6 +96,21 @@ def test_an_error_names_an_argument_in_any_case(text: str, checks: list[str]) ->
     answer = Result({"content": [{"type": "text", "text": text}], "isError": True}, 0.1, 1)
     found = check_answer(Case({}, False, "missing", about=("pet",)), answer, None, "2026-07-28")
     assert [finding.check.name for finding in found] == checks
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (Result({"content": [], "structuredContent": {"a": [math.nan]}}, 0.1, 1), "structuredContent.a.0: {} nan"),
+        (ProtocolError(-32603, "no", -math.inf, 0.1), "data: {} -inf"),
+    ],
+)
+def test_a_number_that_json_lacks_is_not_a_message(answer: Answer, message: str) -> None:
+    [finding] = check_answer(Case({}, True, ""), answer, None, "2025-11-25")
+    assert (finding.check.name, finding.message) == (
+        "sends-only-messages",
+        message.format("JSON cannot represent the number"),
+    )
 
 
 def test_each_fault_is_found_with_its_smallest_call(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from stubwright.contract_tests.answers import Answer, ProtocolError, Result, Tim
 from stubwright.contract_tests.cases import Case
 from stubwright.contract_tests.checks import Finding
 from stubwright.contract_tests.stacks import find_stack
-from stubwright_runtime.schema.validation import Validator
+from stubwright_runtime.schema.validation import Validator, find_non_json
 from stubwright_runtime.values.equality import are_equal
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -57,6 +57,10 @@ def _check(case: Case, answer: Answer, output: Validator | None) -> Iterator[Fin
     match answer:
         case Timeout(seconds):
             yield Finding(checks.IN_TIME, f"no response within {seconds:g} s")
+        case Result(value=content) | ProtocolError(data=content) if strays := [*find_non_json(content)]:
+            path, number = strays[0]
+            place = ".".join(map(str, path)) or "data"
+            yield Finding(checks.MESSAGES_ONLY, f"{place}: JSON cannot represent the number {number}")
         case Result() | ProtocolError() if answer.is_question:
             return
         case ProtocolError():

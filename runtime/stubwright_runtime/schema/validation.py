@@ -195,7 +195,7 @@ class Validator:
 
     def _explain_non_json(self, value: Any, error: Exception, root: str) -> str:
         try:
-            path, stray = next(_find_non_json(value))
+            path, stray = next(find_non_json(value))
         except (RecursionError, StopIteration):  # a cycle, or keys that are not strings
             return f"{root}: is not JSON: {error}"
         shown = str(stray) if isinstance(stray, float) else f"a value of type {type(stray).__name__}"
@@ -550,13 +550,14 @@ def list_values(options: Sequence[Any]) -> str:
     return f"{shown}, … ({len(options)} in all)" if len(options) > 20 else shown
 
 
-def _find_non_json(value: Any, path: Path = ()) -> Iterator[tuple[Path, object]]:
+def find_non_json(value: Any, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """Yield each part that JSON cannot represent, such as an infinite number, with its path."""
     if is_mapping(value):
         for key, below in value.items():
-            yield from _find_non_json(below, (*path, str(key)))
+            yield from find_non_json(below, (*path, str(key)))
     elif is_list(value):
         for index, below in enumerate(value):
-            yield from _find_non_json(below, (*path, index))
+            yield from find_non_json(below, (*path, index))
     elif not (isfinite(value) if isinstance(value, float) else value is None or isinstance(value, str | int)):
         yield path, value
 
