@@ -489,3 +489,12 @@ def test_what_shrinks_gets_smaller_and_ends() -> None:
 )
 def test_stacks_are_told_from_other_texts(text: str, language: str | None) -> None:
     assert find_stack([{"type": "text", "text": text}]) == language
+
+
+def test_a_server_needs_no_tools(tmp_path: Path) -> None:
+    resource = "{name: a, uri: 'x://a', description: A text., mimeType: text/plain, stubwright: {text: hello}}"
+    manifest = f"stubwright: 1\nserver: {{name: texts, version: 1.0.0}}\nresources:\n  - {resource}\n"
+    (tmp_path / "texts.yaml").write_text(manifest)
+    done = stubwright("test", "texts.yaml", "--mock", "--strict", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "0 errors and 0 warnings in 0 calls of 0 tools" in done.stdout

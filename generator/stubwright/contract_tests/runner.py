@@ -161,6 +161,8 @@ class _Run:
         return Report(label, connection.info, self._revision, self._plan.seed, reports, faults, seconds, away)
 
     async def _test_everything(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
+        if not listed and "tools" not in (await self._session.connect()).capabilities:
+            return
         async for fault in protocol.check_requests(self._session, listed):
             if self._counts(fault.check):
                 self._faults.append(fault)

@@ -16,6 +16,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from mcp_types import METHOD_NOT_FOUND
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stubwright.contract_tests.answers import (
@@ -203,7 +204,7 @@ class Session:
         return self._unreadable + (self._connection.unreadable if self._connection is not None else 0)
 
     async def list_tools(self) -> Sequence[Any]:
-        """Return all entries of `tools/list`.
+        """Return all entries of `tools/list`, or none if the server has no tools and not this method.
 
         Raises:
             UnreachableError: The list cannot be read.
@@ -215,6 +216,8 @@ class Session:
             with anyio.fail_after(min(self.deadline, seconds_left)):
                 return await connection.list_pages(TOOLS)
         except MCPError as error:
+            if error.code == METHOD_NOT_FOUND and "tools" not in connection.capabilities:
+                return []
             why = error.why if isinstance(error, ConnectError) else error.message
             raise UnreachableError(f"`{self._source.label}` cannot list its tools: {why}") from None
         except TimeoutError:
