@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from stubwright.compile.syntax import foreign_types
@@ -59,7 +60,9 @@ _TOKEN: Final = re.compile(r"\s*([\w.-]+|[<>|]|\S)")
 _NAME: Final = re.compile(r"[\w.-]+")
 _PLAIN_TEXT: Final = re.compile(r"[A-Za-z][\w. -]*")
 _MAX_DEPTH: Final = 20
-"""Maximum number of `<` in a type, since the parser recurses."""
+"""Maximum number of types inside each other, since the parser recurses."""
+
+_TOO_DEEP: Final = f"nest at most {_MAX_DEPTH} types, and declare the inner ones under `schemas`"
 
 _FIX: Final = (
     "write a type or a format of JSON Schema, the name of a shared schema, `any`, `array<…>`, `map<…>`, or several of "
@@ -475,11 +478,13 @@ class _TypeReader:
 
     def __init__(self, text: str, names: frozenset[str]) -> None:
         self._text = text
-        self._tokens = list(_TOKEN.finditer(text)) if text.count("<") <= _MAX_DEPTH else []
+        self._tokens = list(_TOKEN.finditer(text))
         self._names = names
         self._at = 0
 
     def read(self) -> dict[str, Json]:
+        if max(accumulate({"<": 1, ">": -1}.get(token[1], 0) for token in self._tokens), default=0) > _MAX_DEPTH:
+            raise _InvalidTypeError((0, len(self._text)), _TOO_DEEP)
         schema = self._read_union()
         if self._at < len(self._tokens):
             raise self._explain()
