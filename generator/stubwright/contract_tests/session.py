@@ -204,7 +204,7 @@ class Session:
         return self._unreadable + (self._connection.unreadable if self._connection is not None else 0)
 
     async def list_tools(self) -> Sequence[Any]:
-        """Return all entries of `tools/list`, or none if the server has no tools and not this method.
+        """Return all entries of `tools/list`, or none if the server offers neither tools nor this method.
 
         Raises:
             UnreachableError: The list cannot be read.
