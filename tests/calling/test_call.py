@@ -687,9 +687,10 @@ def test_what_is_hidden_from_a_caller_is_told() -> None:
 
 
 def test_a_list_of_nothing_says_why(desk: Path) -> None:
-    done = stubwright("list", "http://127.0.0.1:9/mcp", cwd=desk)
+    done = stubwright("list", "--json", "http://127.0.0.1:9/mcp", cwd=desk)
     assert (done.returncode, done.stdout) == (3, "")
-    assert stubwright("inspect", "http://127.0.0.1:9/mcp", cwd=desk).returncode == 3
+    inspected = forking("inspect", "--json", "http://127.0.0.1:9/mcp", cwd=desk)
+    assert (inspected.returncode, inspected.stdout) == (3, "")
     assert done.stderr == (
         "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: connection refused; "
         "check the URL, and that the server runs\n"
