@@ -110,7 +110,7 @@ class ServerNotFound(ConnectError):
 
 
 class ServerExited(ConnectError):
-    """The command exited or closed its standard output.
+    """The command exited, or closed its standard input or output.
 
     Attributes:
         status: The exit status; the negated signal number if a signal killed the command; `None` if it is still
