@@ -767,7 +767,7 @@ def test_an_import_replaces_what_was_imported_and_nothing_else(name: str, starts
     assert len(other.splitlines()) == len(first.splitlines())
     mine = first.replace("mported", "y own")
     manifest.write_text(mine)
-    refused = stubwright(*again, cwd=tmp_path)
+    refused = stubwright(*again, "--force", cwd=tmp_path)
     assert refused.returncode == 1
     assert refused.stderr.startswith(
         f"{name}:1:1: error[SW403]: this file was not imported, so it was left unchanged\n"
