@@ -151,7 +151,10 @@ def _has_frontmatter(data: bytes, expected: dict[str, Any]) -> bool:
 
 
 def _is_equal(node: Any, value: object) -> bool:
-    """Return whether a YAML node equals a JSON value in any YAML version; they type unquoted scalars differently."""
+    """Return whether a YAML node equals a JSON value in every YAML version.
+
+    YAML 1.1 and YAML 1.2 infer different types from unquoted scalars.
+    """
     if node is None:
         return False
     if isinstance(value, dict):
@@ -170,7 +173,7 @@ def _is_equal(node: Any, value: object) -> bool:
 
 
 def _parses_as(text: str, value: object) -> bool:
-    """Return whether an unquoted scalar can be read as this null, boolean or number."""
+    """Return whether any YAML version reads an unquoted scalar as `value`, which is null, a boolean or a number."""
     if value is None:
         return text in ("", "~", "null", "Null", "NULL")
     if isinstance(value, bool):

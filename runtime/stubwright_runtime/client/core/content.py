@@ -128,7 +128,7 @@ def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[
 
 
 def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a result whose nesting MCP does not limit, with their paths."""
+    """Yield each part of a result that MCP lets nest to any depth, with the part's path."""
     yield "structuredContent", result.structured_content
     if result.meta is not None:
         yield "_meta", result.meta
@@ -188,7 +188,7 @@ class _Sanitizer:
         self.count = 0
 
     def clean(self, value: Any) -> Any:
-        """Return a value with sanitized strings and keys, or the same object if no string changed."""
+        """Return a copy of a value with sanitized strings and keys, or the value itself if no string changed."""
         if isinstance(value, str):
             text = clean(value)
             if text is not value:

@@ -51,7 +51,7 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
 
 
 def _mirror(tool: Tool, result: CallToolResult) -> Any:
-    """Return the value in the first text block that is JSON."""
+    """Return the parsed JSON of the first text block that contains JSON."""
     for block in result.content:
         if block.type == "text":
             try:

@@ -111,7 +111,7 @@ class Session:
         return self.call_with_input(tool, params, chosen, options)
 
     def _add_retries(self, tool: Tool, params: dict[str, Any], send: _Send, options: Options) -> _Send:
-        """Add an idempotency key to `params` if the tool accepts one; over HTTP, return a `send` that retries."""
+        """If the tool accepts idempotency keys, add a key to `params` and, over HTTP, return a `send` that retries."""
         from ..rpc.retries import accepts_key, send_until_answered
 
         if not accepts_key(tool):
@@ -246,7 +246,7 @@ class Session:
 
     @staticmethod
     async def _raise_failure(sending: Awaitable[_Result], failures: Failures) -> _Result:
-        """Return a result, or raise the handler's exception that the result or the error refers to."""
+        """Return the response's result. If the response refers to an exception of a handler, raise that exception."""
         try:
             answer: _Result | MCPError = await sending
         except MCPError as error:
@@ -270,7 +270,7 @@ class Session:
         read: Callable[[ValidationError], _Result] | None,
         allows_questions: bool,
     ) -> _Result:
-        """Send a request, and resend it after a person has visited the required URLs."""
+        """Send a request. Resend the request after the user has visited the URLs that the server requires."""
         # Our own timer, which pauses during questions, limits the request.
         is_timed = self._is_ours or (self.in_flight.expects_questions and not self.modern)
 
@@ -314,7 +314,7 @@ class Session:
     async def _bound(
         self, options: Options, seconds: float | None, send: Callable[[], Awaitable[_T]], allows_questions: bool = True
     ) -> _T:
-        """Limit a response's time and size, and convert errors for invalid responses to `MCPError`."""
+        """Send a request with limits on the response's time and size. Raise `MCPError` for an invalid response."""
         bound = Bound(options.max_result_bytes)
         token = CURRENT_BOUND.set(bound)
         try:
@@ -357,7 +357,7 @@ def find_connection(client: UntypedClient) -> RpcConnection | None:
 
 
 def _measure_json(result: BaseModel) -> int:
-    """Return a result's size as JSON, or 0 for an invalid result, which is reported elsewhere."""
+    """Return the number of characters in a result's JSON, or 0 for an invalid result, which is reported elsewhere."""
     try:
         return len(result.model_dump_json(by_alias=True, exclude_unset=True))
     except (ValueError, RecursionError):

@@ -166,7 +166,7 @@ def _make_list_roots(roots: Roots, in_flight: PendingRequests) -> ListRootsFnT:
 
 
 async def _run_callback(context: ClientRequestContext, in_flight: PendingRequests, callback: Awaitable[_T]) -> _T:
-    """Await a callback, and pause the timers of pending requests in the meantime. Between rounds, none is pending."""
+    """Await a callback while the timers of pending requests are paused. Between rounds, no request is pending."""
     if _is_between_requests(context):
         return await callback
     with in_flight.pause_for_question():

@@ -67,7 +67,7 @@ class ChangeStream:
             self._task.cancel()
 
     async def _run(self) -> None:
-        """Wait for the request's result, which ends the subscription."""
+        """Send `subscriptions/listen`, and wait for its result, which ends the subscription."""
         params = {"notifications": self._filter.model_dump(by_alias=True, mode="json", exclude_none=True)}
         error: MCPError | None = None
         try:

@@ -115,9 +115,9 @@ async def report_drift(
 def _select(
     package: Package, toolsets: Sequence[str], live: Sequence[dict[str, Any]]
 ) -> tuple[Mapping[str, Tool], Sequence[dict[str, Any]]]:
-    """Return the compiled tools and the server's, without the package's tools outside the toolsets.
+    """Return the compiled tools and the server's tools, without the package's tools that are outside the toolsets.
 
-    In-process server objects list all tools. A toolset that the package does not define has no effect.
+    Server objects in the same process list all tools. A toolset that the package does not define has no effect.
     """
     declared = package.manifest.get("toolsets", {})
     outside = {
@@ -180,7 +180,7 @@ def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Itera
 
 
 def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
-    """Yield the differences between two JSON values, with JSON Pointers, in the order of the first value."""
+    """Yield each difference between two JSON values with its JSON Pointer, in the order of the first value."""
     if isinstance(was, dict) and isinstance(is_, dict):
         for key in was | is_:
             place = f"{at}/{key.replace('~', '~0').replace('/', '~1')}"
@@ -198,7 +198,7 @@ def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
 
 
 def _shorten_json(value: Any) -> str:
-    """Format a value as short ASCII JSON, which is safe on a terminal."""
+    """Format a value as short ASCII JSON, which is safe to print on a terminal."""
     return _shorten(json.dumps(value))
 
 

@@ -109,7 +109,7 @@ def _find_only_checkbox(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _find_defaults(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return defaults for the missing properties (SEP-1034; MCP 2025-11-25, client/elicitation)."""
+    """Return the defaults of the properties that `given` lacks (SEP-1034; MCP 2025-11-25, client/elicitation)."""
     properties: Json = schema.get("properties")
     if not isinstance(properties, dict):
         return {}

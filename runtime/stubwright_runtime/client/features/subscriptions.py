@@ -106,7 +106,7 @@ class Subscriptions:
     async def _subscribe(
         self, session: Session, options: Options, lists: bool, resources: Sequence[str]
     ) -> AsyncGenerator[_Backlog, None]:
-        """Subscribe to each resource (MCP 2025-11-25 and earlier, server/resources, "Subscriptions")."""
+        """Subscribe to each resource, and yield the queue of changes (MCP 2025-11-25 and earlier, server/resources)."""
         from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
 
         from ..rpc.mcp_error import MCPError
@@ -139,7 +139,7 @@ class Subscriptions:
 
 
 async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) -> None:
-    """Unsubscribe from resources, even if the block was cancelled, and ignore errors."""
+    """Unsubscribe from resources, even after the block was cancelled. Ignore errors."""
     import anyio
     from mcp_types import EmptyResult, UnsubscribeRequest, UnsubscribeRequestParams
 
@@ -169,7 +169,6 @@ class _Backlog:
         self._wake = anyio.Event()
 
     def add(self, change: Change, subscribed: Counter[str]) -> None:
-        """Add a change if this listener subscribed to changes of this kind."""
         if isinstance(change, ListChanged):
             wanted = self._lists
         else:

@@ -126,8 +126,6 @@ class OwnPagedMethod(Protocol[P, T, Item]):
 def _make_fetch(
     method: Callable[..., Coroutine[Any, Any, T]], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Callable[[str | None], Coroutine[Any, Any, T]]:
-    """Return a function that calls `method` with these arguments and a page's cursor (`None` for the first page)."""
-
     async def fetch(cursor: str | None) -> T:
         return await method(*args, **(kwargs if cursor is None else {**kwargs, CURSOR: cursor}))
 
@@ -135,7 +133,7 @@ def _make_fetch(
 
 
 class _Descriptor(Generic[P, T]):
-    """A descriptor for a paginated method. Client subclasses can call it like the function that it wraps."""
+    """A descriptor for a paginated method. Subclasses of clients can call the descriptor like the method itself."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
         self._method, self._deprecation = split_deprecated(method)

@@ -260,9 +260,9 @@ class RpcClient(Requests):
         return page
 
     def _learn_headers(self, tool: types.Tool) -> bool:
-        """Store a tool's mirrored parameters; return False if an `x-mcp-header` is invalid.
+        """Store which parameters of a tool are mirrored in headers. Return False if an `x-mcp-header` is invalid.
 
-        Clients must drop such tools (MCP 2026-07-28, basic/transports).
+        Clients must drop a tool whose `x-mcp-header` is invalid (MCP 2026-07-28, basic/transports).
         """
         wrong = find_invalid_keyword(tool.input_schema)
         if wrong is not None:

@@ -296,7 +296,7 @@ class RpcConnection:
         return MCPError(code=REQUEST_TIMEOUT, message=message, data=error.data)
 
     def _cancel(self, key: RequestId, method: str, reason: str) -> None:
-        """Send `notifications/cancelled` in the background. The handshake cannot be cancelled."""
+        """Send `notifications/cancelled` in the background, except for the handshake, which cannot be cancelled."""
         if key in self._unsent:
             self._unsent.discard(key)
         elif method not in ("initialize", "server/discover") and self._is_open and self.failure is None:
@@ -424,9 +424,10 @@ class RpcConnection:
         pending.fail(error)
 
     def _handle_unaddressed_error(self, error: Any) -> None:
-        """Store an error response without an ID, so that the pending requests' timeout errors can quote it.
+        """Store an error response without an ID, so that the timeout errors of pending requests can quote the response.
 
-        Older servers respond to `server/discover` this way, so if that is the only pending request, the error fails it.
+        Older servers respond to `server/discover` without an ID. If `server/discover` is the only pending request, fail
+        it with the error.
         """
         if not self._pending:
             return
@@ -438,7 +439,7 @@ class RpcConnection:
             self.unaddressed = to_one_line(error["message"])[:_LONGEST_REASON]
 
     def _receive_unreadable(self, text: bytes, why: str) -> None:
-        """Fail the request that is named at the start of a response that is not JSON."""
+        """Fail the request whose ID is at the start of a response that is not JSON."""
         try:
             shown = text.decode()
         except UnicodeDecodeError:
@@ -455,7 +456,7 @@ class RpcConnection:
             self._fail_unreadable(key, wrong or describe_syntax(shown, why))
 
     def _refuse(self, text: bytes, message: Any, error: UnreadableError) -> None:
-        """Fail the request with the ID of an invalid JSON-RPC response."""
+        """Fail the request whose ID an invalid JSON-RPC response contains."""
         self._log_unreadable(text)
         if isinstance(message, dict) and ("method" not in message or message.keys() & {"result", "error"}):
             key = message.get("id")
@@ -522,7 +523,7 @@ class RpcConnection:
         self._start(self._notify(method, params))
 
     def _cancel_question(self, cancelled: Any) -> None:
-        """Cancel the server's latest request with this ID."""
+        """Cancel the server's latest request whose ID is `cancelled`."""
         for task, key in reversed(self._answering.items()):
             if _coerce(key) == _coerce(cancelled):
                 task.cancel()
@@ -545,7 +546,7 @@ class RpcConnection:
 
 
 def _find_owner(method: str, params: dict[str, Any]) -> RequestId:
-    """Return the ID of the request that a notification belongs to, or an empty string."""
+    """Return the ID of the request that a notification concerns, or an empty string if it concerns none."""
     if method == "notifications/cancelled":
         return _coerce(params.get("requestId")) or ""
     meta = params.get("_meta")
@@ -560,12 +561,14 @@ async def _contain(told: Awaitable[None]) -> None:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    """Return whether a value is a number that is finite as a float."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _coerce(key: Any) -> RequestId | None:
-    """Convert a response's ID, which some servers return as a string, to a request ID; `None` if it is invalid."""
+    """Convert the ID of a response to a request ID, or return `None` if the ID is invalid.
+
+    Some servers return integers as strings.
+    """
     if type(key) is int:
         return key
     if type(key) is str:

@@ -18,7 +18,7 @@ _SDK: Final = "mcp.shared.exceptions"
 
 
 class _Base(Exception):
-    """The base class until the SDK is loaded; Python cannot replace `Exception` in `__bases__`."""
+    """The base class of `MCPError` until the SDK is loaded. Python cannot replace `Exception` in `__bases__`."""
 
 
 class MCPError(_Base):
@@ -89,14 +89,13 @@ class UrlElicitationRequired(MCPError):
 
 
 def _adopt_base() -> None:
-    """Make the SDK's exception class a base of `MCPError`; in version 1 of the SDK, that class has another name."""
+    """Make the SDK's exception class a base of `MCPError`. Version 1 of the SDK names that class differently."""
     base = _find_sdk_class("MCPError")
     if base is not None and MCPError.__bases__ == (_Base,):
         MCPError.__bases__ = (base,)
 
 
 def _find_sdk_class(name: str) -> type[Exception] | None:
-    """Return an exception class of the SDK, or `None` if the SDK is not loaded or does not define the class."""
     return getattr(find_loaded(_SDK), name, None)
 
 

@@ -61,7 +61,7 @@ class WrappedClient(Requests):
 
     @property
     def _is_version_1(self) -> bool:
-        """True for version 1 SDK sessions. All their revisions have a handshake."""
+        """True for the sessions of SDK version 1, whose revisions all have a handshake."""
         return not hasattr(type(self._session), "protocol_version")
 
     @property

@@ -188,7 +188,7 @@ class ToolTask(Generic[T_co]):
         )
 
     async def _settle(self) -> None:
-        """Report the end of a finished task, and raise an exception if the server does not know its ID."""
+        """If the task has ended, report its end, and raise `TaskExpired` if the server did not recognize its ID."""
         from .errors import TaskExpired
 
         if self._run.has_ended:
@@ -217,7 +217,6 @@ class _CallState(Generic[T_co]):
         self._failure: Exception | None = None
 
     def hide(self) -> AbstractContextManager[None]:
-        """Redact values in the log during the block."""
         return hide_secrets(self.tool, self._arguments)
 
     async def begin(self) -> None:
@@ -251,7 +250,7 @@ class _CallState(Generic[T_co]):
         return (self._failure or LookupError("the task has not finished")).with_traceback(None)
 
     async def settle(self, outcome: CallToolResult | Exception) -> Exception | None:
-        """Read the result and report the end, once; return the call's exception."""
+        """Read the outcome and report the end of the call, once. Return the call's exception, or `None`."""
         if not self.is_settled:
             if isinstance(outcome, Exception):
                 self._failure = outcome

@@ -59,7 +59,7 @@ Started: TypeAlias = WireTask | CallToolResult
 
 
 class _Meta(dict[str, Any]):
-    """A request's `_meta`, which adds the extension to the client's capabilities when the SDK sets them."""
+    """The `_meta` of a request. When the SDK sets the client's capabilities, the extension is added to them."""
 
     def __setitem__(self, key: str, value: Any) -> None:
         if key == CLIENT_CAPABILITIES_META_KEY:
@@ -72,7 +72,6 @@ class _TaskRequest(BaseModel):
     """A request that declares the client's support for tasks."""
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
-        """Dump the request with a `_meta` that declares the extension."""
         data = super().model_dump(**options)
         data["params"]["_meta"] = _Meta(data["params"].get("_meta") or {})
         return data
@@ -95,8 +94,6 @@ class _Cancel(_TaskRequest, Request[dict[str, Any], Literal["tasks/cancel"]]):
 
 
 class _Page(PaginatedResult):
-    """A `tasks/list` page."""
-
     tasks: list[WireTask]
 
 
@@ -295,7 +292,7 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
 
 
 class _StartResult:
-    """A substitute for two result classes: a task and a call result."""
+    """A substitute for a result class, which validates both a task and a call's result."""
 
     @staticmethod
     def model_validate(value: Any, **options: Any) -> Any:
@@ -308,7 +305,7 @@ _STARTED: Final[Any] = _StartResult
 
 
 def _read_created_task(error: ValidationError) -> WireTask:
-    """Return the 2025-11-25 task in a response that failed validation as a call result, or re-raise the error."""
+    """Return the task in a response (MCP 2025-11-25) that is not a valid call result, or raise the error again."""
     for problem in error.errors(include_url=False, include_context=False):
         result: Json = problem["input"]
         if problem["loc"] == ("content",) and is_mapping(result) and "content" not in result and "task" in result:

@@ -234,7 +234,7 @@ class TaskRun:
         self.state = state
 
     def _read_task(self, task: WireTask) -> None:
-        """Read an extension task's questions, result or error."""
+        """Store the questions, the result or the error of a task of the extension."""
         if task.status == "input_required":
             self._questions = task.input_requests or {}
         elif task.status == "failed":
@@ -248,8 +248,8 @@ class TaskRun:
     async def _answer(self) -> None:
         """Answer each question once, and send the answers (MCP 2026-07-28 and later).
 
-        If the server still asks the question some polls later, the answer is resent, because servers can ignore some
-        answers; they ignore repeated ones.
+        Servers can ignore some answers, and ignore repeated answers. If the server still asks a question some polls
+        after the answer, send the answer again.
         """
         new = {key: question for key, question in self._questions.items() if key not in self._answers}
         if new:
@@ -268,7 +268,10 @@ class TaskRun:
             self._sent.update(dict.fromkeys(waiting, self._polls))
 
     async def _wait_for_questions(self) -> None:
-        """Request the result, because the server sends its questions on that stream (MCP 2025-11-25 and earlier)."""
+        """Request the task's result.
+
+        In MCP 2025-11-25 and earlier, the server sends a task's questions on the stream of this request.
+        """
         if not self._lost:
             self._count_input_round()
         refused: MCPError | ResultTooLarge | None = None
@@ -305,7 +308,7 @@ class TaskRun:
             self._failure = refused
 
     async def _check_error(self, error: MCPError) -> None:
-        """Poll to find out whether the task ended with an error instead of a result."""
+        """Delay the next poll if the response was lost. Otherwise, poll to detect a task that ended with an error."""
         if self._is_lost(error, _CUT_OFF):
             self._retry_later(error, _CUT_OFF)
             return
@@ -322,7 +325,7 @@ class TaskRun:
             raise MCPError(code=INVALID_REQUEST, message=f"the server asked for input in more than {most} rounds")
 
     def _is_lost(self, error: MCPError, codes: frozenset[int]) -> bool:
-        """Return whether a response was lost on a connection that still works."""
+        """Return whether a response over HTTP was lost while its connection still works."""
         client = self._requests.session.client
         connection = find_connection(client)
         is_usable = connection is not None and connection.over_http and connection.failure is None
@@ -359,14 +362,13 @@ class TaskRun:
 
 
 class _TaskNotifications:
-    """Passes task notifications on one connection to the runs of these tasks."""
+    """Passes task notifications on one connection to the runs of the tasks that they concern."""
 
     def __init__(self) -> None:
         # Use weak references, because callers can discard tasks.
         self.runs: WeakValueDictionary[str, TaskRun] = WeakValueDictionary()
 
     def __call__(self, notification: JSONRPCNotification) -> None:
-        """Handle a notification if it reports the state of a known task."""
         if notification.method not in _NOTIFICATIONS:
             return
         try:

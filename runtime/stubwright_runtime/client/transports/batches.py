@@ -29,7 +29,6 @@ def find_excess(text: bytes) -> str | None:
 
 
 def _parse_batch(text: bytes) -> list[Any]:
-    """Parse a batch's messages; return an empty list for any other text."""
     if text.lstrip()[:1] != b"[":
         return []
     from pydantic_core import from_json

@@ -281,7 +281,7 @@ def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> Me
 
 
 def _follows_from(error: BaseException, reason: Exception) -> bool:
-    """Return whether an exception from the block only reports that the connection failed."""
+    """Return whether an exception from the block only reports that the connection failed for `reason`."""
     from mcp_types import CONNECTION_CLOSED
 
     from ..rpc.mcp_error import MCPError, convert
@@ -307,7 +307,7 @@ def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
 
 
 def _describe_refusal(error: Exception) -> Exception:
-    """Convert an exception from opening a connection to the exception that the caller gets."""
+    """Convert an exception raised while a connection opens to the exception that the caller gets."""
     from mcp_types import PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
     from pydantic import ValidationError
 
@@ -321,7 +321,6 @@ def _describe_refusal(error: Exception) -> Exception:
 
 
 def _is_of_sdk(target: Target) -> bool:
-    """Return whether a target is an SDK server object or transport."""
     if isinstance(target, AbstractAsyncContextManager):
         return True
     servers = find_loaded("mcp.server")
@@ -342,7 +341,7 @@ def _check_url(target: str) -> str:
 
 
 def _suggest(target: str) -> str:
-    """Suggest a fix for a string that is not a URL."""
+    """Return the end of an error message for a string that is not a URL: a suggested fix."""
     if "://" in target or not target.strip():
         return ", such as 'http://localhost:8000/mcp'"
     if _HOST_AND_PORT.match(target):

@@ -260,7 +260,6 @@ class HttpTransport:
             await self.connection.wait_for_room()
 
     async def _end_session(self, seconds: float) -> None:
-        """End the session with a DELETE request."""
         with suppress(MCPError, TimeoutError), anyio.fail_after(seconds):
             async with await self._send(self._build("DELETE", None, {})):
                 pass
@@ -328,7 +327,7 @@ class _Exchange:
         self._break = ""
 
     async def read(self) -> bool:
-        """Read the response, and return whether it is complete; a stream can end early.
+        """Read the response. Return False if its stream ended early.
 
         Raises the same exceptions as `HttpTransport.exchange`.
         """
@@ -382,7 +381,7 @@ class _Exchange:
         return _make_error(Refusal("unreachable", hide_secrets(self._request.url), why))
 
     async def _read_body(self, media: str) -> bytes:
-        """Return a JSON body or the start of an error response's text; empty bytes for any other body."""
+        """Return a JSON body, the start of an error response's text, or empty bytes for any other body."""
         response = self._response
         if media.startswith("application/json"):
             body, bound = bytearray(), self._bounds.find_bound()
@@ -458,14 +457,12 @@ class _Exchange:
         return is_answer
 
     def _has_other_id(self, message: dict[str, Any]) -> bool:
-        """Return whether a response has another request's ID. Errors can have a null ID."""
         if "id" not in message or ("error" in message and message["id"] is None):
             return False
         return str(message["id"]) != self._key
 
 
 def _is_json(data: bytes) -> bool:
-    """Return whether an incomplete event's data is complete JSON."""
     try:
         from_json(data)
     except ValueError:
@@ -474,7 +471,6 @@ def _is_json(data: bytes) -> bool:
 
 
 def _read_error(error: Mapping[str, Any]) -> MCPError:
-    """Parse a server's error, with secrets redacted."""
     return MCPError(code=error["code"], message=redact_text(error["message"]), data=error.get("data"))
 
 

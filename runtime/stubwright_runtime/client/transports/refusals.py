@@ -193,7 +193,7 @@ def _phrase(status: int) -> str:
 
 
 def _find_text(body: bytes, media: str) -> str:
-    """Return a body's readable text: a member of a JSON object if possible, else all of it."""
+    """Return the readable text in a body: the JSON object's member for people, or else the whole body."""
     value = None if media == "text/plain" else _parse(body)
     if isinstance(value, dict):
         for name in _FOR_PEOPLE:
@@ -203,7 +203,7 @@ def _find_text(body: bytes, media: str) -> str:
 
 
 def _shorten_text(text: str, status: int) -> str:
-    """Shorten text to one line, or to an empty string if it only repeats the status."""
+    """Shorten text to one line. Return an empty string if the text only repeats the status."""
     text = " ".join(text.split())
     if _phrase(status).casefold().endswith(f" {text.rstrip('.').casefold()}"):
         return ""
@@ -211,7 +211,7 @@ def _shorten_text(text: str, status: int) -> str:
 
 
 def _reasons(response: Reply) -> list[str]:
-    """Return the reasons in `WWW-Authenticate` for people and programs (RFC 6750, section 3)."""
+    """Return the reasons that `WWW-Authenticate` gives for a refusal (RFC 6750, section 3)."""
     challenge = response.headers.get("www-authenticate") or ""
     fields = {name: quoted or plain for name, quoted, plain in _FIELD.findall(challenge)}
     error, description, scope = (fields.get(name) for name in ("error", "error_description", "scope"))
@@ -225,7 +225,6 @@ def _join_reasons(*parts: str) -> str:
 
 
 def _error_message(body: bytes) -> str:
-    """Return a JSON-RPC error's message, or an empty string for any other body."""
     text = _error_field(body, "message")
     return text if isinstance(text, str) else ""
 

@@ -76,7 +76,7 @@ class Sessions:
                 raise _make_error(again.refusal) from None
 
     def _deliver(self, message: Mapping[str, Any], received: dict[str, Any], size: int) -> None:
-        """Deliver a message, and store a successful request that a new session must repeat."""
+        """Deliver a response. If the request succeeded and a new session must repeat it, store the request."""
         if "result" in received:
             self._remember(message)
         self._transport.connection.receive_message(received, size)
@@ -92,7 +92,6 @@ class Sessions:
                 self._remembered[method, subject] = message
 
     async def _wait_for_renewal(self, renewal: asyncio.Task[None], message: Mapping[str, Any]) -> None:
-        """Wait for the new session. Raises MCPError if it cannot be started."""
         try:
             await asyncio.shield(renewal)
         except asyncio.CancelledError:

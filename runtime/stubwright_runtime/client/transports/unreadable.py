@@ -69,7 +69,7 @@ def describe_syntax(data: str | bytes, why: str) -> str:
 
 
 def _find_surrogate(value: Any) -> str | None:
-    """Return the location of the first lone surrogate, and the name of the object that contains it, or `None`."""
+    """Return the location of the first lone surrogate, with the name of its object, or `None` without a surrogate."""
     waiting: list[tuple[str, str, Any]] = [("", "", value)]
     while waiting:
         place, owner, item = waiting.pop()
