@@ -225,7 +225,10 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
         retries: int,
         principal: Principal,
     ) -> tuple[Sequence[str], OutgoingRequest, Answer]:
-        """Try each set of schemes until the API does not return 401. Return the set, the request and the response."""
+        """Send a request with each set of credentials in turn, until the API does not return 401.
+
+        Return the last set, the request and the response.
+        """
         for number, schemes in enumerate(credentials, 1):
             outgoing = await self._make_request(client, binding, prepare, schemes, principal)
             answer = await _send(client, binding, outgoing, retries)
@@ -268,7 +271,10 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
 
 
 def _make_key(tool: Tool, binding: Binding, ctx: Context) -> tuple[str, bytes] | None:
-    """Return the idempotency header for a call, or `None`. Some APIs require a version 4 UUID."""
+    """Return the name and the value of a call's idempotency header, or `None` without such a header.
+
+    The value is a version 4 UUID, which some APIs require.
+    """
     is_declared = "idempotencyHeader" in tool.extension["http"] or "once" in tool.policy
     name = binding.idempotency_header if is_declared else None
     return None if name is None else (name, str(UUID(hex=ctx.idempotency_key("http"), version=4)).encode())
@@ -299,7 +305,7 @@ def _tokens(package: Package) -> Tokens | None:
 
 
 def _fill_variables(api: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an API's entry with its base URL variables filled in."""
+    """Return an API's entry with the variables in its base URL replaced, unless the environment sets the whole URL."""
     if not api.get("variables") or os.environ.get(api.get("baseUrlEnv") or ""):
         return api
     return {**api, "baseUrl": fill_base_url(api, os.environ)}
@@ -324,7 +330,7 @@ def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:
 
 
 def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
-    """Create a client that ignores cookies, because callers share it.
+    """Create a client that ignores cookies, because several callers share the client.
 
     Raises:
         SettingError: The environment specifies an invalid proxy or invalid certificates.
@@ -370,7 +376,7 @@ async def _send(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
 
 
 async def _follow_redirects(client: httpx2.AsyncClient, binding: Binding, outgoing: OutgoingRequest) -> Answer:
-    """Follow same-origin redirects of `GET` and `HEAD`, and 303 for any method (RFC 9110, 15.4.4)."""
+    """Send a request. Follow same-origin redirects of `GET` and `HEAD`, and 303 for any method (RFC 9110, 15.4.4)."""
     url = outgoing.url
     for _ in range(_MOST_REDIRECTS + 1):
         answer = await _send_once(client, outgoing, url, binding.api.most)
@@ -408,11 +414,8 @@ def _host(url: str) -> str:
 def _failure(binding: Binding, outgoing: OutgoingRequest, why: str, *, is_sent: bool = True) -> ToolError:
     """Log a failed request and return the error for the caller.
 
-    Args:
-        binding: The tool's request.
-        outgoing: The request that was sent.
-        why: What the API did, as a predicate without its subject, such as `did not respond within 5 seconds`.
-        is_sent: Whether the API might have received the request.
+    `why` is a predicate without its subject, such as `did not respond within 5 seconds`. `is_sent` is true if the API
+    might have received the request.
     """
     text = f"The API at {_host(outgoing.url)} {why}."
     log().warning("%s failed: %s", binding.shown, text)

@@ -55,7 +55,6 @@ def bound_result(value: Any, name: str, policy: Mapping[str, Any], most_tokens: 
 
 
 def _bytes(value: Any) -> tuple[bytes, str]:
-    """Return a result's bytes and media type."""
     if isinstance(value, ImageContent | AudioContent):
         return base64.b64decode(value.data), value.mime_type
     if isinstance(value, EmbeddedResource) and isinstance(value.resource, BlobResourceContents):

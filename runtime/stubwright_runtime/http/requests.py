@@ -284,7 +284,7 @@ class Binding:
                 making.secrets.append(environment[variable])
 
     def _variables(self, names: Iterable[str], *, every: bool = False) -> list[str]:
-        """Return the schemes' required variables, or all variables if `every` is true."""
+        """Return the environment variables that the schemes require, or all their variables if `every` is true."""
         schemes = [self.api.auth[name] for name in names]
         return [
             variable
@@ -347,7 +347,7 @@ class Binding:
         return format_pairs(style, explode=explode, name=name, value=value, encode=encoding)
 
     def _part_detail(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
-        """Return a part's file name or type from the manifest, or `None` if its argument is missing."""
+        """Return the file name or the media type of a part from the manifest, or `None` if its argument is missing."""
         parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
         spec = parts.get(name, {})
         text = _substitute(spec.get(key), values)
@@ -356,7 +356,7 @@ class Binding:
         return _check_header(f"Content-{'Disposition' if key == 'filename' else 'Type'}", format_plain(text)).decode()
 
     def _make_parts(self, value: Mapping[str, Any], values: Mapping[str, Any]) -> list[Part]:
-        """Return the multipart form parts: one per list item, none for null."""
+        """Return the parts of a multipart form: one for each item of a list, and none for null."""
         parts: list[Part] = []
         item: Json
         for name, item in value.items():
@@ -417,7 +417,6 @@ def _encode_text(name: str, text: str, media: str) -> bytes:
 
 
 def _find_charset(media: str) -> str:
-    """Return a media type's charset, by default UTF-8."""
     message = Message()
     message["Content-Type"] = media
     return message.get_content_charset("utf-8")
@@ -486,7 +485,7 @@ def _is_reserved(spec: str | Mapping[str, Any]) -> bool:
 
 
 def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    """Return an entry's value in `query`, `headers` or `cookies`, or `_ABSENT` if its argument is missing."""
+    """Return the value of an entry in `query`, `headers` or `cookies`, or `_ABSENT` if its argument is missing."""
     value = _substitute(spec["value"] if isinstance(spec, Mapping) else spec, values)
     if value is not _ABSENT and isinstance(spec, Mapping) and "contentType" in spec:
         return _json(value)
@@ -494,7 +493,10 @@ def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
 
 
 def _substitute(template: Json, values: Mapping[str, Any]) -> Any:
-    """Fill the arguments into a template, dropping missing ones. A lone argument keeps its type."""
+    """Substitute arguments into a template, without the entries whose arguments are missing.
+
+    A template that consists of one argument becomes the argument's value, with its type.
+    """
     if isinstance(template, dict):
         entries = {key: _substitute(value, values) for key, value in template.items()}
         return {key: value for key, value in entries.items() if value is not _ABSENT}
@@ -535,7 +537,7 @@ def _check_header(name: str, text: str) -> bytes:
 
 
 def _refuse_steps(name: str, value: Any) -> None:
-    """Raise ToolError if a server could decode a value to a `.` or `..` segment."""
+    """Raise ToolError if a server could decode a value as a `.` or `..` path segment."""
     texts = value.values() if is_mapping(value) else value if is_list(value) else [value]
     for text in texts:
         # Some servers treat `\` as `/`, or split segments at `;`.

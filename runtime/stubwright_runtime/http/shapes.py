@@ -75,7 +75,7 @@ def _walk(tree: Tree, pointer: str) -> Tree:
 
 
 def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[str, Json]]:
-    """Return the response's selected headers, converted to their types."""
+    """Return the selected headers of the response, with values converted to the declared types."""
     values: list[tuple[str, Json]] = []
     for name, spec in wanted.items():
         header: Mapping[str, str] = {"name": spec} if isinstance(spec, str) else spec
@@ -87,7 +87,7 @@ def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[s
 
 
 def _convert_type(text: str, kind: str, delimiter: str) -> Json:
-    """Convert a header's value to a type or return it unchanged if it is invalid."""
+    """Convert a header's value to the JSON type `kind`. Return an invalid value unchanged."""
     if kind == "array":
         return [item for part in text.split(delimiter) if (item := part.strip())]
     if kind == "boolean":

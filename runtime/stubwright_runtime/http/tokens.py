@@ -56,7 +56,10 @@ Scheme = Mapping[str, Any]
 
 @dataclass(slots=True)
 class _GrantState:
-    """One scheme's token. `failed` is the last failure's time and reason; times are monotonic."""
+    """The token of one scheme.
+
+    `failed` is the time and the reason of the last failure. Times are monotonic.
+    """
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     token: str = field(default="", repr=False)
@@ -136,7 +139,7 @@ class Tokens:
     async def _refresh(
         self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], subject: Subject | None
     ) -> _GrantState:
-        """Return a scheme's state with a valid token; concurrent calls share one request."""
+        """Return a scheme's state with a valid token. Concurrent calls share one token request."""
         grant_state = self._find_state(scheme, subject)
         started = time.monotonic()
         async with grant_state.lock:
@@ -237,7 +240,7 @@ async def _answer(
 
 
 def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Principal) -> Subject | None:
-    """Return the caller whose token to exchange, or `None` for the local user. That token is in the environment.
+    """Return the caller whose token to exchange. Return `None` for the local user, whose token is in the environment.
 
     Raises:
         ToolError: The caller has no token, or the server lacks credentials for the exchange.
@@ -260,7 +263,6 @@ def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Pri
 
 
 def _parse_object(body: bytes) -> Any:
-    """Parse a JSON object; return an empty object for any other body."""
     try:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError):
