@@ -183,7 +183,7 @@ class Core(Hub):
         return answer
 
     def _admit(self, answer: Answer, *, may_ask: bool = False) -> Answer:
-        """Return a function that handles valid requests and passes others to `call_next`, which raises an error."""
+        """Return a function that handles valid requests. It passes others to `call_next`, which raises an error."""
         has_toolsets, scopes, questions = any(True for _ in self.toolsets), self.scopes, self.input_requests
 
         async def call(request: Request) -> Result:
@@ -346,7 +346,7 @@ class _Page(NamedTuple):
 
 @asynccontextmanager
 async def _run_store(package: Package, store: Store) -> AsyncGenerator[None, None]:
-    """Run the store during the block, and name the package in its log lines."""
+    """Run the store during the block, and name the package in the store's log lines."""
     name_after(package.name)
     async with store.run():
         yield

@@ -61,7 +61,7 @@ def bind_method(handlers: object, name: str, kind: Kind) -> Method:
 
 
 async def _await_value(value: Awaitable[Any]) -> Any:
-    """Await a handler's coroutine; if it raises, undo any cancellation that it left on the current task.
+    """Await a handler's coroutine. If the coroutine raises, undo any cancellation that it left on the current task.
 
     A failing `asyncio.TaskGroup` cancels its parent task and, before Python 3.13, does not undo the cancellation, so
     the task's next await would be cancelled.

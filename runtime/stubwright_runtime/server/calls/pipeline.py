@@ -100,7 +100,7 @@ def _hide_secrets(tool: Tool, call_next: Handle) -> Handle:
 
 
 def _validate(results: Results, server: ServerContext, tool: Tool, call_next: Handle) -> Handle:
-    """Refuse invalid arguments, and convert every failure of the call to an outcome."""
+    """Reject invalid arguments, and convert every failure of the call to an outcome."""
     find_errors = get_input_validator(tool).find_errors
     is_lenient = accepts_invalid(server.handlers, tool)
 
@@ -168,7 +168,7 @@ def _refuse_arguments(tool: Tool, errors: Sequence[str]) -> Outcome:
 
 
 def _list_error_texts(error: BaseException) -> list[str]:
-    """Return a `ToolError`'s message, or the messages of a group of `ToolError`s; empty for any other exception."""
+    """Return the messages of a `ToolError` or of a group of `ToolError`s, or an empty list for any other exception."""
     if isinstance(error, ToolError):
         return [str(error)]
     if is_group(error):

@@ -173,7 +173,7 @@ class Encoder:
 
 
 def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
-    """Return an output model as JSON. Return a JSON value unchanged; its schema is checked later."""
+    """Return an output model as JSON. Return a JSON value unchanged, because its schema is checked later."""
     if isinstance(value, expected):
         return value.model_dump(mode="json", warnings=False)  # the validator reports errors, without the value
     if is_object(value) or not (_is_model(value) or _has_fields(expected)):
@@ -192,7 +192,7 @@ def _structured(value: Any, sanitize_mode: SanitizeMode, count: SanitizeStats) -
 
 
 def _is_model(value: object) -> bool:
-    """Return whether a value is a model; the models need not be imported for this."""
+    """Return whether a value is a model, without importing the models."""
     base = find_loaded("stubwright_runtime.models.base")
     return base is not None and isinstance(value, (base.Model, base.Root))
 
@@ -204,7 +204,7 @@ def _has_fields(expected: type[Model | Root[Any]]) -> bool:
 
 
 def _is_block(value: object) -> bool:
-    """Return whether a value is a content block; the SDK's types need not be imported for this."""
+    """Return whether a value is a content block, without importing the SDK's types."""
     types = find_loaded("mcp_types")
     return types is not None and isinstance(value, types.ContentBlock)
 

@@ -75,7 +75,6 @@ class _Watchdog(threading.Thread):
         self._reported: WeakSet[asyncio.Task[object]] = WeakSet()
 
     def stop(self) -> None:
-        """Signal the thread to stop, without waiting for it."""
         self._stopped.set()
 
     def run(self) -> None:
@@ -117,12 +116,12 @@ class _Watchdog(threading.Thread):
 
 
 def _is_idle_or_debugged(stack: Sequence[FrameType]) -> bool:
-    """Return whether the loop waits in a debugger, or for events, as it does after the process was suspended."""
+    """Return whether the event loop is paused in a debugger or waits for events, as after the process was suspended."""
     modules = [str(frame.f_globals.get("__name__")) for frame in stack]
     return modules[-1] == "selectors" or any(name.partition(".")[0] in _DEBUGGERS for name in modules)
 
 
 def _find_handler(stack: Sequence[FrameType]) -> FrameType | None:
-    """Return the outermost frame of a handler; `None` if no handler is running."""
+    """Return the outermost frame of a handler, or `None` if no handler is running."""
     called = [inner for outer, inner in pairwise(stack) if outer.f_code.co_filename == invocation.__file__]
     return called[-1] if called else None

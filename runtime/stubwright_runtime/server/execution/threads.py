@@ -159,8 +159,9 @@ class Threads:
 def _run_in_thread(
     function: Callable[[], Any], finish: Callable[[], None], started: threading.Lock
 ) -> tuple[Any, BaseException | None]:
-    """Return a function's result and exception. Some exceptions, such as StopIteration, cannot be raised in a
-    coroutine.
+    """Return a function's result and exception.
+
+    Some exceptions, such as StopIteration, cannot be raised in a coroutine.
     """
     if not started.acquire(blocking=False):
         return None, None

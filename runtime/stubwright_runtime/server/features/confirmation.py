@@ -43,7 +43,7 @@ def require_confirmation(tool: Tool, call_next: Handle) -> Handle:
 
 
 async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) -> str | None:
-    """Return the reason not to run the tool; `None` if the user confirmed the call.
+    """Return the reason not to run the tool, or `None` if the user confirmed the call.
 
     Raises:
         CallSuspension: The client sends the answer with its next request.
@@ -82,9 +82,10 @@ def _parse_answer(schema: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 
 
 def _make_message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
-    """Return the message to the user, from the manifest's template or the default one.
+    """Return the message to the user, from the manifest's template or the default template.
 
-    The message shows every argument or notes that it was omitted, even if the template does not mention it.
+    The message shows every argument, or notes that an argument was omitted, even if the template does not mention the
+    argument.
     """
     properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
     known_first = dict(sorted(arguments.items(), key=lambda item: item[0] not in properties))

@@ -117,10 +117,11 @@ def _refusal(action: str) -> Declined | Cancelled:
 
 
 def _form_for(schema: Mapping[str, Any], revision: Revision) -> Mapping[str, Any] | None:
-    """Return a form's schema for a revision; `None` if the revision does not support a required field.
+    """Return a form's schema for a revision, or `None` if the revision does not support a required field.
 
-    MCP 2025-06-18 and earlier have no multiple choice, and express choices with titles as an `enum` with `enumNames`.
-    Optional fields that are not supported are omitted (MCP 2025-06-18, client/elicitation, "Requested Schema").
+    MCP 2025-06-18 and earlier have no multiple choice. These revisions express choices with titles as an `enum` with
+    `enumNames`. Optional fields that are not supported are omitted (MCP 2025-06-18, client/elicitation, "Requested
+    Schema").
     """
     if revision.has("choices"):
         return schema

@@ -85,7 +85,7 @@ class Handle(Generic[_State, _Id]):
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of handle in the manifest; `makers` are the tools that return one."""
+    """A kind of handle in the manifest. `makers` are the tools that return handles of this kind."""
 
     name: str
     stored: str
@@ -252,7 +252,7 @@ class CallHandles(Generic[NameT, HandleT]):
         return cast("HandleT", self._find_argument(str(name)))
 
     def _model(self, kind: str) -> Any:
-        """Return a kind's state class; `None` for plain JSON."""
+        """Return the class for the state of a kind's handles, or `None` for plain JSON."""
         raise NotImplementedError
 
     def _kind(self, name: str) -> Handles[Any, Any]:
@@ -406,14 +406,14 @@ class HandleRegistry:
     async def _find_all(
         self, ids: Iterable[tuple[str, str]], bound: HandleScope
     ) -> dict[tuple[str, str], Handle[Any, Any] | None]:
-        """Return the handles for pairs of kind and ID; equal pairs are looked up once."""
+        """Return the handles for pairs of kind and ID. Look up equal pairs once."""
         distinct = [*dict.fromkeys(ids)]
         handles = await asyncio.gather(*(self.find(self.kinds[kind], handle_id, bound) for kind, handle_id in distinct))
         return dict(zip(distinct, handles, strict=True))
 
 
 def _key(owner: str, handle_id: str) -> str:
-    """Return a handle's key in the store. It contains the owner, so that other callers cannot find the handle."""
+    """Return a handle's key in the store. The key contains the owner, so that other callers cannot find the handle."""
     return json.dumps([owner, handle_id])
 
 
@@ -424,7 +424,7 @@ def _find_ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tup
 
 
 def _find_makers(kind: str, tools: Iterable[Tool]) -> list[str]:
-    """Return the names of tools that return a handle of a kind; if possible, only tools that do not require one."""
+    """Return the names of the tools that create handles of a kind: if possible, only tools that do not require one."""
     candidates: list[tuple[str, bool]] = []
     for tool in tools:
         declared: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}

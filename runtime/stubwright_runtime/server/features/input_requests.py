@@ -337,7 +337,7 @@ def _requires_parameter(function: Callable[..., Any]) -> bool:
 
 
 def _repeat_question(request: dict[str, Any], why: str) -> dict[str, Any]:
-    """Return a question with the error in its last answer, in the message to the user or in `_meta`."""
+    """Return a question that includes the error in its last answer, in the message to the user or in `_meta`."""
     params: dict[str, Any] = request.get("params") or {}
     if request["method"] == ELICIT:
         more: dict[str, Any] = {"message": f"{params['message']}\n\nThe last answer is invalid: {why}"}
@@ -534,7 +534,7 @@ class InputRequestRunner:
         return await self._seal_state(rounds.describe(), request)
 
     async def _seal_state(self, result: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
-        """Return a result with its `requestState` encrypted, if it has one. A replayed answer can also have one."""
+        """Return a result with any `requestState` encrypted. A replayed result can also have a `requestState`."""
         state = result.get("requestState")
         return result if state is None else {**result, "requestState": await self._states.seal(state, request)}
 
@@ -554,7 +554,7 @@ class InputRequestRunner:
 
 
 def _refuse_question(request: Request, error: UrlNotVisitedError | MissingCapability) -> Result:
-    """Return the result of a tool call that could not ask the client. Raise ProtocolError for other requests."""
+    """Return the result of a tool call that could not ask a question. Raise ProtocolError for other requests."""
     is_call, is_stateless = request.method == "tools/call", request.revision.has("stateless")
     if isinstance(error, UrlNotVisitedError):
         record_status("denied", "not_visited")

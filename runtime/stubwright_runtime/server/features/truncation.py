@@ -104,7 +104,7 @@ class Truncation:
     def _entries(
         self, size: int, noun: str, braces: str, each: Callable[[int], str], place: tuple[str, ...], level: int
     ) -> str:
-        """Format the entries of an object or list, or the first and last entries if there are too many."""
+        """Format the entries of an object or list. If there are too many, format only the first and last entries."""
         most = self._measure.entries if level < self._measure.levels else 0
         nouns = noun if size == 1 else f"{noun}s"
         self._count(len(braces) + 2 * min(size, most))
@@ -119,7 +119,7 @@ class Truncation:
         return f"{braces[0]}{', '.join(shown)}{braces[1]}"
 
     def _cut(self, text: str, write: Callable[[str], str], unit: str, place: tuple[str, ...]) -> str:
-        """Format a string, or both its ends if it is too long."""
+        """Format a string, or only its start and end if the string is too long."""
         most = self._measure.characters
         if len(text) <= most:
             shown = write(text)
@@ -169,7 +169,7 @@ def _escape_text(text: str) -> str:
 
 
 def _show_invisible(text: str) -> str:
-    """Escape invisible characters, and replace runs of spaces by the number of spaces."""
+    """Escape invisible characters, and replace each run of spaces with the number of spaces."""
     if text.isprintable() and _SUSPECT.search(text) is None:
         return text
     if not text.isprintable():

@@ -119,7 +119,7 @@ class _LifespanTask:
             raise RuntimeError(f"handlers called sys.exit({end.code!r})").with_traceback(end.__traceback__) from None
 
     async def wait_until_started(self) -> None:
-        """Wait until the manager is entered; re-raise its exception, if any."""
+        """Wait until the manager is entered. Re-raise its exception, if any."""
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)
@@ -129,7 +129,7 @@ class _LifespanTask:
             self._task.result()
 
     async def end(self) -> None:
-        """Exit the manager, or cancel its entry; re-raise its exception, if any."""
+        """Exit the manager, or cancel its entry. Re-raise its exception, if any."""
         self._ended.set()
         if not self._ready.is_set():
             self._task.cancel()

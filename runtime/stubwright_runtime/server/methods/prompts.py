@@ -53,7 +53,6 @@ class _GetPrompt:
     server: ServerContext
 
     async def get(self, request: Request) -> dict[str, Any]:
-        """Return a prompt's messages for the caller's arguments."""
         name: str = request.params["name"]
         if not self.server.offers(request, "prompts", name):
             raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
@@ -81,7 +80,6 @@ class _GetPrompt:
         return {"messages": messages} if described is None else {"description": described, "messages": messages}
 
     def _fill_message(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
-        """Return a manifest message with its placeholders replaced."""
         annotations = message.get("annotations")
         content = {**self._fill_content(message, arguments), **({"annotations": annotations} if annotations else {})}
         return {"role": message.get("role", "user"), "content": content}
@@ -117,7 +115,7 @@ class _GetPrompt:
 
 
 def _render_messages(value: object, sanitize_mode: SanitizeMode) -> list[dict[str, Any]]:
-    """Return the messages of a handler's return value, in their wire format."""
+    """Return the messages that a handler's return value contains, in wire format."""
     parts = value if is_list(value) else [value]
     return [_render(part, sanitize_mode) for part in parts]
 

@@ -64,7 +64,6 @@ class _ReadResource:
     server: ServerContext
 
     async def read(self, request: Request) -> dict[str, Any]:
-        """Return the contents of the resource at a URI."""
         uri: str = request.params["uri"]
         listing = self.server.lists.by_name["resources"]
         contents = None
@@ -93,7 +92,7 @@ class _ReadResource:
         return {}
 
     def _read_large_result(self, uri: str) -> list[dict[str, Any]] | None:
-        """Return a tool result that was too large for its response; `None` if none is stored at the URI."""
+        """Return a tool result that was too large for its response, or `None` if no result is stored at the URI."""
         entry = STORE.read(uri)
         if entry is None:
             return None
@@ -145,8 +144,9 @@ class _ReadResource:
 def _describe_page(
     contents: list[dict[str, Any]] | None, uri: str, wire: Mapping[str, Any]
 ) -> list[dict[str, Any]] | None:
-    """Return a resource's contents; if the resource is an app page, with its `_meta`, which hosts expect in the
-    contents (MCP Apps, SEP-1865).
+    """Return a resource's contents. If the resource is an app page, add the page's `_meta` to the contents.
+
+    Hosts expect `_meta` in the contents (MCP Apps, SEP-1865).
     """
     meta: Mapping[str, Any] = wire.get("_meta") or {}
     if not meta or not contents or not uri.startswith(PAGES):
@@ -161,7 +161,7 @@ def refuse_unknown(uri: str, revision: Revision) -> ProtocolError:
 
 
 def _encode(value: object, uri: str, mime_type: str | None, sanitize_mode: SanitizeMode) -> list[dict[str, Any]] | None:
-    """Return a handler's contents in their wire format; `None` if the resource does not exist."""
+    """Return a handler's contents in wire format, or `None` if the resource does not exist."""
     if value is None:
         return None
     parts = value if is_list(value) else [value]

@@ -94,7 +94,7 @@ class _SkillMethods:
 
     @cached_property
     def _folders(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """The entries of all folders, by the URI of the folder and then of the entry."""
+        """The entries of all folders, by the folder's URI and then by the entry's URI."""
         folders: dict[str, dict[str, dict[str, Any]]] = {}
         resources = self.package.list_entries("resources")
         for uri, skill in self._skills.items():

@@ -72,7 +72,6 @@ class _CallTool:
             server.tasks.serve(server, self.compile_run)
 
     async def call(self, request: Request) -> dict[str, Any]:
-        """Call the tool that a request names, and return its result."""
         called: str = request.params["name"]
         alias = self._package.aliases.get(called)
         name = called if alias is None else alias.tool
@@ -103,7 +102,7 @@ class _CallTool:
         return downgrade_result(outcome.result, entry.definition, request.revision)
 
     def compile_run(self, name: str) -> Handle:
-        """Return the function that runs a tool's tasks. Their calls were already admitted."""
+        """Return the function that runs a tool's tasks, whose calls were already admitted."""
         return compile_tool(self._results, self._server, self._package.tools[name], self._steps, is_run=True)
 
     def _prepare(self, name: str) -> _Entry:
@@ -122,7 +121,7 @@ class _CallTool:
         return self._entries[name]
 
     def _explain_absence(self, name: str, request: Request) -> str:
-        """Return one word for the reason that hides a tool from a caller, only for the audit record."""
+        """Return a word for the reason why a tool is hidden from a caller. Only the audit record contains the word."""
         if name not in self._package.tools:
             return "unknown_tool"
         if request.tools is not None and name not in request.tools:
@@ -131,8 +130,6 @@ class _CallTool:
 
 
 class _Entry(NamedTuple):
-    """A tool and its compiled function."""
-
     tool: Tool
     handle: Handle
     definition: Mapping[str, Any]

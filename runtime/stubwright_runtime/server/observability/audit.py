@@ -210,8 +210,9 @@ class Recorder:
                     each.set()
 
     def _deliver(self, records: Sequence[CallRecord]) -> None:
-        """Write records, retrying without limit. New records are queued in the meantime, or lost if the queue is
-        full.
+        """Write records, retrying without limit.
+
+        In the meantime, new records are queued, or lost if the queue is full.
         """
         while True:
             with self._lock:

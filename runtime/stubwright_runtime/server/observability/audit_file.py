@@ -69,7 +69,7 @@ class AuditFile:
             self._written += os.write(self._descriptor, data[self._written :])
 
     def _follow(self, data: bytes) -> None:
-        """If the file was rotated, open the new file and write again a line that was only partly written."""
+        """If the file was rotated, open the new file, and rewrite a line that was only partly written."""
         if self._path is None:
             return
         try:

@@ -123,7 +123,7 @@ def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
 
 
 def _has_completed(result: Result, error: BaseException | None) -> bool:
-    """Return whether a call is complete, that is, does not wait for the client's answer in another request."""
+    """Return whether a call is complete, rather than waiting for the client's answer in another request."""
     if isinstance(error, ProtocolError):
         return error.code != URL_ELICITATION_REQUIRED
     return result is None or result.get("resultType") != "input_required"

@@ -196,7 +196,7 @@ class Telemetry:
         _SESSIONS.record(seconds, {key: value for key, value in metric.items() if key != "mcp.method.name"})
 
     def _is_known_entry(self, attributes: Mapping[str, AttributeValue]) -> bool:
-        """Return whether the method and the named tool or prompt exist; invented names are unlimited in number."""
+        """Return whether the method and the named tool or prompt exist. Callers can invent any number of names."""
         tool, prompt = attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.prompt.name")
         if (
             tool is not None and self._package.resolve_alias(str(tool)) not in self._package.tools
@@ -213,8 +213,9 @@ def _span_name(request: Request, attributes: Mapping[str, AttributeValue], *, is
 
 
 def _find_parent(request: Request) -> context.Context | None:
-    """Return the context in `_meta` (W3C Trace Context), or in the `traceparent` header if there is no current span;
-    `None` if neither is valid.
+    """Return the parent context of a request's span, or `None` if there is no valid context.
+
+    The context is in `_meta` (W3C Trace Context), or in the `traceparent` header if there is no current span.
     """
     meta = request.params.get("_meta")
     carried = None

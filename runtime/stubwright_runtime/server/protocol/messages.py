@@ -150,10 +150,10 @@ def get_meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _malformed(value: Mapping[str, Any], code: int, problem: str) -> ParsedMessage:
-    """Return the outcome of a malformed message: an error for the client or, if the message is a response, for the
-    pending request to the client.
+    """Return the outcome of a malformed message: an error for the client.
 
-    A notification never gets a response (JSON-RPC 2.0, 4.1), unless it is invalid JSON and could be any message.
+    If the message is a response, the error is for the pending request to the client instead. A notification never gets
+    a response (JSON-RPC 2.0, 4.1), unless it is invalid JSON and could be any message.
     """
     identity = value.get("id")
     message = f"The message {problem}"

@@ -54,7 +54,7 @@ def _kind(expected: str, fits: Callable[[Any], bool]) -> Shape:
 
 
 def _describe(value: Any) -> str:
-    """Return a value's type, or a short value itself, for messages."""
+    """Return a value's type, or the value itself if it is short, for messages."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
@@ -374,7 +374,7 @@ def find_size_error(params: object) -> ProtocolError | None:
 
 
 def _find_envelope_error(meta: object) -> ProtocolError | None:
-    """Return the error for a missing key or an unknown revision in a request's `_meta`; `None` if it is valid."""
+    """Return the error for a missing key or an unknown revision in a request's `_meta`, or `None`."""
     keys = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY)
     if not isinstance(meta, dict):
         text = f"params._meta must be an object carrying the required {keys[0]!r} and {keys[1]!r} envelope keys"

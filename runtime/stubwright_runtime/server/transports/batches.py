@@ -102,7 +102,7 @@ class _Replies:
                 await self._send({"type": "http.response.body", "body": body})
 
     async def end(self) -> None:
-        """End the response; if no event was sent, respond with 202."""
+        """End the response. If no event was sent, respond with 202."""
         async with self._sending:
             if self._has_ended:
                 return

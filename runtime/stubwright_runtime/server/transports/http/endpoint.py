@@ -256,6 +256,6 @@ async def _serve(post: Post, receive: Receive, send: Send) -> None:
 
 
 def _find_stream(session: Session, position: Position | None) -> EventStream:
-    """Return the stream of the message at a position; if it has ended, return a stream that only replays messages."""
+    """Return the stream of the message at a position. If it has ended, return a stream that only replays messages."""
     name = "" if position is None else position.stream
     return session.streams.get(name) or EventStream(session.log, name, has_ended=True)

@@ -214,7 +214,7 @@ def _make_head(fields: Mapping[bytes, str]) -> Head:
 def _find_forbidden(
     headers: Sequence[tuple[bytes, bytes]], hosts: Allowlist, origins: Allowlist
 ) -> tuple[_Foreign, bytes] | None:
-    """Return the name of the header that contains a forbidden host or origin; `None` if both are allowed."""
+    """Return the name of the header that contains a forbidden host or origin, with its value, or `None`."""
     named = [value for name, value in headers if name == b"host"] or [b""]
     for value in named:
         if not hosts.permits(value):
@@ -314,7 +314,7 @@ def find_header_error(
 def _find_other_revision(
     head: Head, request: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
-    """Return the error if the revision in `_meta` differs from the header or the header is missing.
+    """Return the error for a revision in `_meta` that differs from the header, or for a missing header.
 
     The error code is -32020 (MCP 2026-07-28, "Protocol Version Header").
     """
@@ -385,8 +385,9 @@ def _is_listed_json(kind: str) -> bool:
 
 
 def _accepts(fields: Mapping[bytes, str]) -> tuple[bool, bool]:
-    """Return whether a client accepts JSON, and whether it accepts event streams (RFC 9110, 12.5.1; weights are
-    ignored).
+    """Return whether a client accepts JSON, and whether it accepts event streams.
+
+    Weights are ignored (RFC 9110, 12.5.1).
     """
     kinds = {kind.partition(";")[0].strip().lower() for kind in fields.get(b"accept", "").split(",")}
     return (

@@ -87,7 +87,7 @@ _BATCH: Final = ProtocolError(INVALID_REQUEST, "The message is a batch; send eac
 
 
 class _Sender(NamedTuple):
-    """A request's client and, if the request is invalid, the error."""
+    """The client that sent a request and, if the request is invalid, the error."""
 
     client: Client
     error: ProtocolError | None = None
@@ -216,7 +216,7 @@ class PostHandler:
         )
 
     async def _accept(self, session: Session | None, message: Mapping[str, Any], peer: Peer | None) -> Response:
-        """Process a message that is not a request: a notification, or a response to a request from the server."""
+        """Process a notification, or a response to a request from the server."""
         if session is None:
             return Response.from_answer(202, b"")
         params = message.get("params") or {}

@@ -84,5 +84,8 @@ def _build_metadata_route(core: Core, auth: Mapping[str, Any], resource: AnyHttp
 
 
 def _url(text: str) -> AnyHttpUrl:
-    """Parse a URL. Pydantic's default would add a slash to `https://example.com`, which is then another issuer."""
+    """Parse a URL without adding a slash.
+
+    Pydantic's default adds a slash to `https://example.com`, which is then another issuer.
+    """
     return TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python(text)

@@ -172,7 +172,7 @@ class Sessions:
         return True
 
     def _end_unused(self, key: str | None) -> bool:
-        """Close the oldest unused session, only among a caller's if `key` is set. Return whether one was closed."""
+        """Close the oldest unused session, of a single caller if `key` is set. Return whether a session was closed."""
         for session in self._open.values():
             if not session.is_used and key in (None, make_key(session.account)):
                 self.end(session)

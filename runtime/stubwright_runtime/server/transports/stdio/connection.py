@@ -179,7 +179,6 @@ class Connection:
         return ClientChannel(request.client, request.params, self._outgoing, urls, connection=self._outgoing)
 
     def _find_error(self, message: Mapping[str, Any]) -> ProtocolError | None:
-        """Return the error if a request is invalid, otherwise `None`."""
         has_tasks = self._lifecycle.has_tasks
         if not self._is_stateless:
             return find_handshake_error(message, is_initialized=self._client is not None, has_tasks=has_tasks)
@@ -283,7 +282,7 @@ class Connection:
 
 
 class _Batch:
-    """The responses to one batch, sent as one array (JSON-RPC 2.0, 6).
+    """The responses to one batch, which are sent as one array (JSON-RPC 2.0, 6).
 
     Attributes:
         tasks: The tasks that handle the batch's requests.
@@ -298,7 +297,7 @@ class _Batch:
         self._responses.append(response)
 
     async def send(self) -> None:
-        """Wait for all requests, and send their responses, if any; cancelled requests get no response."""
+        """Wait for all requests, and send any responses. Cancelled requests get no response."""
         if self.tasks:
             await asyncio.wait(self.tasks)
         if self._responses:

@@ -89,7 +89,7 @@ def _descriptors() -> int:
 
 
 class _WaitingConnections:
-    """Connections that are waiting for a request. Those that have not sent one are dropped first."""
+    """Connections that wait for a request. Connections without an earlier request are dropped first."""
 
     def __init__(self) -> None:
         self._new: dict[Connection, None] = {}
@@ -390,7 +390,7 @@ class Connection(asyncio.Protocol):
         self._check_request()  # the next request may have arrived already
 
     def _check_request(self) -> None:
-        """Mark the connection as active once a request has arrived completely; until then, it can be dropped."""
+        """Mark the connection as active once a request has arrived completely. Until then, it can be dropped."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)  # missing before the first request
         if cycle is None or cycle.response_complete:
             return
@@ -419,8 +419,9 @@ class Connection(asyncio.Protocol):
         self._timer = self.loop.call_at(at, self._check_deadline)
 
     def _check_deadline(self) -> None:
-        """Close the connection if its deadline has passed, else reschedule the timer. Requests only change the
-        deadline, which is cheaper.
+        """Close the connection if its deadline has passed. Otherwise, reschedule the timer.
+
+        Requests only change the deadline, which is cheaper than rescheduling the timer.
         """
         self._timer = None
         if self._deadline is None:

@@ -55,7 +55,7 @@ _LAST_ERRORS: Final = 1
 
 
 class _Lifespan(LifespanOn):
-    """An application's lifespan; a stop signal during startup aborts the startup.
+    """An application's lifespan. A stop signal during startup aborts the startup.
 
     Attributes:
         is_aborted: True if a stop signal aborted the startup.
@@ -70,7 +70,7 @@ class _Lifespan(LifespanOn):
         self._is_explained = is_explained
 
     async def startup(self) -> None:
-        """Start the application; abort if a stop signal arrives first."""
+        """Start the application. Abort the startup if a stop signal arrives first."""
         starting, asked = asyncio.create_task(super().startup()), asyncio.create_task(self._asked.wait())
         await asyncio.wait([starting, asked], return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
@@ -87,7 +87,7 @@ class _Lifespan(LifespanOn):
         self.is_ending = False
 
     async def send(self, message: LifespanSendMessage) -> None:
-        """Process a message from the application; remove the traceback of a failure that is reported elsewhere."""
+        """Process a message from the application. Remove the traceback of a failure that is reported elsewhere."""
         if self.is_aborted or self._is_explained():
             if message["type"] == "lifespan.startup.failed":
                 message = {"type": "lifespan.startup.failed", "message": ""}
@@ -97,8 +97,9 @@ class _Lifespan(LifespanOn):
 
 
 class _ClosingApp:
-    """An ASGI wrapper for the time after a stop signal: adds `Connection: close` to responses, and responds to requests
-    whose handlers do not stop.
+    """An ASGI wrapper for the time after a stop signal.
+
+    Adds `Connection: close` to responses, and responds to requests whose handlers do not stop.
     """
 
     def __init__(self, app: ASGIApp, connections: Connections) -> None:

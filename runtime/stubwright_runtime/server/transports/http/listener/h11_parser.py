@@ -23,13 +23,12 @@ class _Parser(h11.Connection):
     """
 
     def __init__(self) -> None:
-        """Create the parser of one connection."""
         super().__init__(h11.SERVER)
         self._body: ChunkedBody | None = None
         self._error: UnclearFramingError | None = None
 
     def receive_data(self, data: bytes) -> None:
-        """Add bytes; empty bytes signal the end of the input."""
+        """Add bytes. Empty bytes signal the end of the input."""
         super().receive_data(data)
         self._check_body(data)
 

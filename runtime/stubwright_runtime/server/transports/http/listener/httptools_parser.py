@@ -69,15 +69,12 @@ class _Parser:
                 return
 
     def get_http_version(self) -> str:
-        """Return the HTTP version, such as `1.1`."""
         return str(self._parser.get_http_version())
 
     def get_method(self) -> bytes:
-        """Return the request method."""
         return bytes(self._parser.get_method())
 
     def should_keep_alive(self) -> bool:
-        """Return whether the connection may be used again after the request."""
         return bool(self._parser.should_keep_alive())
 
     def should_upgrade(self) -> bool:

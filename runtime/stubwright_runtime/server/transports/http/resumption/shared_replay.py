@@ -70,8 +70,9 @@ class _Stream:
         return json.dumps([self.principal, self.session, number, self.name])
 
     def make_id(self, number: _Number) -> str:
-        """Return a message's event ID. The response's ID never matches `_ID`, because no message follows from which to
-        resume.
+        """Return a message's event ID.
+
+        The ID of the response never matches `_ID`, because a client does not resume after the response.
         """
         return f"{self.session}.{number}/{self.name}"
 
@@ -177,7 +178,7 @@ async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | Non
 
 
 async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
-    """Return the location of the message after `number`, or else of the response. Raises StateLost."""
+    """Return the location of the message after `number`, else of the response, else `None`. Raises StateLost."""
     for place in (number + 1, _ANSWER):
         key = stream.make_key(place)
         if (size := await store.measure(_KIND, key)) is not None:
@@ -226,14 +227,14 @@ class Resumption:
         return True
 
     async def _send_all(self, stream: _Stream, number: int, send: Send) -> None:
-        """Send the messages. If the response is not stored yet, end with an event ID for resumption."""
+        """Send the messages after `number`. If the response is not stored yet, end with an event ID for resumption."""
         with suppress(TimeoutError):  # the client does not read
             last = await self._send_rest(stream, number, send)
             rest = b"" if last is None else encode_event(b"", stream.make_id(last), RETRY)
             await send({"type": "http.response.body", "body": rest})
 
     async def _send_rest(self, stream: _Stream, number: int, send: Send) -> int | None:
-        """Send messages as they arrive. Return the number of the last one, or `None` after the response.
+        """Send messages as they arrive. Return the number of the last message, or `None` after the response.
 
         Raises:
             TimeoutError: The client did not read a message within `_SENDING` seconds.
