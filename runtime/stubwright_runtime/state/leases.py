@@ -85,7 +85,7 @@ class LeaseRenewer:
                     log().exception("a lease was not renewed")
 
     def _wait(self) -> list[Lease]:
-        """Wait until leases are due and return them; an empty list ends the thread, because no leases are left."""
+        """Wait until leases are due, and return them. Return an empty list, which ends the thread, if none are left."""
         with self._changed:
             while self._leases:
                 now = time.monotonic()

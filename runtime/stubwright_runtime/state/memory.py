@@ -52,7 +52,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Account:
-    """A payer's account: used bytes, records, and evictable records, oldest first."""
+    """A payer's used bytes, records and evictable (`spare`) records, oldest first."""
 
     used: int = 0
     records: dict[_Name, None] = field(default_factory=dict[_Name, None])
@@ -305,7 +305,7 @@ class MemoryStore:
             del self._accounts[entry.payer]
 
     def _make_room(self, payer: str, more: int) -> None:
-        """Evict spare records, oldest first, until there is room. Raises BudgetExceeded."""
+        """Evict spare records, oldest first, until `more` bytes fit. Raises BudgetExceeded."""
         # Use `get` so that a rejected payer does not create an account.
         account = self._accounts.get(payer) or _Account()
         while (whose := self._budget.refuses(more, account.used, self._total)) is not None:

@@ -141,7 +141,7 @@ def _parse_keys(text: str) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """The data that a ciphertext is bound to: a record's name, version and index, and whether that version is final."""
+    """The data that a ciphertext is bound to: a record's name, version and index, and whether the version is final."""
 
     name: str
     version: int
@@ -474,7 +474,10 @@ class RedisStore:
                 await asyncio.sleep(min(_LONGEST_REST, 0.05 * 2**failures))
 
     async def _read_mode(self) -> str:
-        """Return the server's mode, such as `standalone`, from HELLO, which no ACL forbids; empty if unknown."""
+        """Return the server's mode, such as `standalone`, or an empty string if the mode is unknown.
+
+        The mode is in the response to HELLO, which no ACL forbids.
+        """
         try:
             answer: Any = await self._redis.execute_command("HELLO")
         except self._outages.refusals:
@@ -519,7 +522,7 @@ class RedisStore:
         return self._budget.each, self._budget.all
 
     def _check_budget(self, result: Any) -> Any:
-        """Return a script's result or raise BudgetExceeded."""
+        """Return a script's result, or raise BudgetExceeded if the result reports an exceeded budget."""
         if is_list(result):
             own, total, wait = map(int, result[1:])
             seconds = None if wait == _NEVER else wait / 1000
@@ -530,7 +533,7 @@ class RedisStore:
         return self._name("record_index", f"{payer} {choose_part(name)}")
 
     async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
-        """Return one decrypted field of each of an owner's records of this kind, oldest first."""
+        """Return one decrypted field of each record of this kind that an owner has, oldest first."""
         entries: list[tuple[int, _Version, bytes]] = []
         for name, ciphertext, version, created, index, final in await self._script(
             "owned", [self._name(f"{kind}s", owner)], [part], writes=False
@@ -543,12 +546,12 @@ class RedisStore:
         return [(current, plaintext) for _, current, plaintext in sorted(entries, key=lambda entry: entry[0])]
 
     def _version(self, name: str, version: bytes | None, index: bytes | None, final: bytes | None) -> _Version:
-        """Parse a record's version. Raises StateLost if another program modified it."""
+        """Parse a record's version. Raises StateLost if another program modified the record."""
         index_name, is_final = ((field or b"").decode(errors="replace") for field in (index, final))
         return _Version(name, self._number(version), index_name, is_final)
 
     async def _read(self, name: str, ciphertext: bytes) -> RecordIndex:
-        """Decrypt an index and store its number as the highest seen."""
+        """Decrypt an index, and store its number as the highest number seen."""
         plaintext = await self._decrypt(ciphertext, name) if ciphertext else None
         if plaintext is None:
             return RecordIndex()
@@ -564,7 +567,7 @@ class RedisStore:
         index: str,
         edit: Callable[[RecordIndex, int], bool],
     ) -> Any:
-        """Change an index and its records atomically; return 0 if `edit` changes nothing.
+        """Change an index and its records atomically. Return 0 if `edit` changes nothing.
 
         A restored index is replaced first.
         """
@@ -593,7 +596,7 @@ class RedisStore:
     async def _enrol(
         self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, index: RecordIndex
     ) -> Any:
-        """Run a script that replaces an index; return its result, or `None` if another process changed the index."""
+        """Run a script that replaces an index. Return its result, or `None` if another process changed the index."""
         index.number += 1
         channel = f"{self.prefix}:topic:{_NUMBERS}"
         note = await self._encrypt(json.dumps([name, index.number, index.end]).encode(), channel)
@@ -624,7 +627,7 @@ class RedisStore:
             return await self._scripts[script](keys=names, args=arguments)
 
     def _number(self, field: bytes | None) -> int:
-        """Parse a number. Raises StateLost if another program modified it."""
+        """Parse a number from a record. Raises StateLost if another program modified the number."""
         if field is None or not _NUMBER.fullmatch(field):
             self._outages.record_unreadable("a record contains an invalid number")
             raise StateLost(f"data at {self.url} was modified by another program")
@@ -635,7 +638,7 @@ class RedisStore:
         return encryption.encrypt(data, place)
 
     async def _decrypt(self, ciphertext: bytes, place: str) -> bytes | None:
-        """Decrypt a value or return `None` if it was not encrypted with our keys."""
+        """Decrypt a value, or return `None` if the value was not encrypted with our keys."""
         encryption = self._encryption or await self._load_encryption()
         try:
             return encryption.decrypt(ciphertext, place)

@@ -113,7 +113,6 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(token: object) -> bytes | None:
-    """Decode a token; return `None` if it is malformed or not canonical."""
     if not isinstance(token, str):
         return None
     try:

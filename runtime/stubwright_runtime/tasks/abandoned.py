@@ -43,7 +43,7 @@ async def manage(package: Package, store: Store, engine: TaskEngine | None, agai
 
 
 async def _repeat(tasks: Tasks, name: str) -> str:
-    """Resubmit an abandoned task's call as a new task for the same caller and return the new ID."""
+    """Resubmit the call of an abandoned task as a new task for the same caller. Return the new task's ID."""
     async with tasks.task_store.claim_abandoned(name) as task:
         if task is None:
             raise LookupError(f"{clean(name)} is not the ID of an abandoned task, or the task was already rerun")

@@ -68,7 +68,7 @@ class InputRequester:
 
 
 async def _send(connection: TaskConnection, task: Task, question: Question) -> Mapping[str, Any]:
-    """Send a question and return the client's answer. An error counts as an invalid answer, so the question repeats."""
+    """Send a question, and return the client's answer. An error is an invalid answer, so the question is repeated."""
     params = {**question.request.get("params", {})}
     params["_meta"] = {**params.get("_meta", {}), **wire.relate(task.id)}
     try:

@@ -115,7 +115,7 @@ class Methods:
         return await methods[request.method](request)
 
     def _count(self, request: Request) -> None:
-        """Limit the rate of requests by principal, or by session and task for anonymous callers."""
+        """Limit the rate of requests for each principal, or for each session and task of anonymous callers."""
         key = request.principal.key
         if request.principal.kind == "anonymous":
             key = f"{key} {find_connection(request).session} {str(request.params.get('taskId'))[:_ID]}"
@@ -129,7 +129,7 @@ class Methods:
             raise refuse_without_tasks()
 
     async def _find(self, request: Request, name: str | None = None) -> Task:
-        """Return a request's task. The error for another caller's task is the same as for a missing one."""
+        """Return a request's task. The error is the same for a missing task and for another caller's task."""
         task_id = _task_id(request) if name is None else name
         task = await self._tasks.task_store.find(task_id)
         if task is None or not self._may_see(request, task):
@@ -244,7 +244,7 @@ class Methods:
 
 
 def _task_id(request: Request) -> str:
-    """Return a request's `taskId`. Raises ProtocolError if it is missing."""
+    """Return a request's `taskId`. Raises ProtocolError if it is not a string."""
     task_id = request.params.get("taskId")
     if not isinstance(task_id, str):
         raise refuse_parameters("`taskId` must be a string")

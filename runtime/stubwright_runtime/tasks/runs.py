@@ -199,7 +199,7 @@ class Runs:
         return replace(_to_failed(task, INTERNAL_ERROR, text), is_abandoned=is_repeatable)
 
     def _make_request(self, attempt: _Attempt) -> Request:
-        """Create the request for a run; the client has already received the response to the call."""
+        """Create the request for a run. The client has already received the response to the call."""
         task = attempt.task
 
         def open_channel(_request: Request) -> Channel:
@@ -275,7 +275,7 @@ class Runs:
                     await self._save_message(attempt, attempt.pending_message)
 
     def _find_sent(self, task: Task) -> dict[str, Any]:
-        """Return the arguments that the caller sent, without bound ones."""
+        """Return the arguments that the caller sent, without bound arguments."""
         tool = self._server.package.tools.get(task.tool)
         bound: Mapping[str, Any] = {} if tool is None else tool.extension.get("bind") or {}
         return {name: value for name, value in task.arguments.items() if name not in bound}
@@ -343,12 +343,11 @@ class Runs:
                 return
 
     async def _fail_for_storage(self, attempt: _Attempt, text: str) -> None:
-        """Fail the task because its next record cannot be stored."""
         attempt.call_state.status, attempt.call_state.reason = "limited", "storage"
         await self._fail(attempt, INTERNAL_ERROR, text)
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
-        """Fail the task with the handler's protocol error. Log any other exception; clients get a reference."""
+        """Fail the task with the handler's protocol error. Log any other exception; clients get only a reference."""
         raised = find_mcp_error(error)
         if raised is not None:
             attempt.call_state.status, attempt.call_state.reason = "failed", "protocol_error"
@@ -424,7 +423,7 @@ class Runs:
 
 
 def _is_run_by(task: Task, attempt: _Attempt) -> bool:
-    """Return whether this is still the task's current run."""
+    """Return whether an attempt is still the task's current run."""
     return task.run == attempt.lease.holder and task.status == "working"
 
 

@@ -58,7 +58,7 @@ _T = TypeVar("_T")
 
 
 class _Entry(NamedTuple):
-    """A stream entry: its ID, and its fields unless it was deleted."""
+    """An entry of a stream: its ID, and its fields unless the entry was deleted."""
 
     place: bytes
     fields: dict[bytes, bytes] | None
@@ -68,7 +68,7 @@ class _Stream:
     """The stream of task IDs."""
 
     def __init__(self, redis: Redis, key: str, idle: int) -> None:
-        """Create a stream of task IDs at `key`; IDs are reclaimed after `idle` milliseconds."""
+        """Create a stream of task IDs at `key`. Idle IDs are reclaimed after `idle` milliseconds."""
         self._redis = redis
         self._key = key
         self._idle = idle
@@ -79,7 +79,7 @@ class _Stream:
         await self._redis.xadd(self._key, {b"data": task.encode()})
 
     async def receive(self) -> list[tuple[bytes, str]]:
-        """Claim or read entries and return their stream IDs and task IDs; empty after a timeout.
+        """Claim or read entries. Return their stream IDs and task IDs, or an empty list after a timeout.
 
         Raises:
             RedisError: Redis cannot be reached.
@@ -132,7 +132,7 @@ class _Stream:
         return [_Entry(*entry) for entry in idle]
 
     async def _read(self) -> list[_Entry]:
-        """Read a new entry, waiting for one unless a scan is in progress."""
+        """Read a new entry. Wait for an entry unless a scan is in progress."""
         wait = _BLOCK if self._cursor == b"0-0" else None
         read = await self._redis.xreadgroup(_GROUP, _WORKER, {self._key: ">"}, count=1, block=wait)
         streams = cast("dict[bytes, list[tuple[bytes, dict[bytes, bytes]]]]", read)
@@ -193,7 +193,7 @@ class StreamEngine:
             await self._pool.disconnect()
 
     async def _consume(self, work: TaskWork) -> None:
-        """Run tasks until `stop`, then wait for the running ones."""
+        """Run tasks until `stop` is called, then wait for the running tasks."""
         running: set[asyncio.Task[None]] = set()
         try:
             while not self._stop.is_set():
