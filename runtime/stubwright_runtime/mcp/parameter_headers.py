@@ -184,7 +184,7 @@ def _find_argument(arguments: object, path: Sequence[str]) -> object:
 
 
 def _find_problem(entry: MirroredArgument, value: object, sent: Sequence[str]) -> str | None:
-    """Describe the problem with an argument's header or return `None`."""
+    """Describe the problem with an argument's header. Return `None` if the header matches the argument."""
     body = f"the request body's {'.'.join(entry.path)!r} argument"
     if len(sent) > 1:
         return "appears more than once"
@@ -204,7 +204,6 @@ def _find_problem(entry: MirroredArgument, value: object, sent: Sequence[str]) -
 
 
 def _text(value: object) -> str | None:
-    """Return an argument's header text, or `None` if it cannot be mirrored."""
     if isinstance(value, bool):
         return "true" if value else "false"
     try:

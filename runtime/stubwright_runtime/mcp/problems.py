@@ -48,7 +48,7 @@ def describe_problems(error: ValidationError) -> str:
 
 
 def _is_class(name: _Place) -> bool:
-    """Return whether a step is a class name. MCP keys start with a lower-case letter."""
+    """Return whether a step is a class name rather than an MCP key, which starts with a lower-case letter."""
     return bool(name) and str(name[0])[:1].isupper()
 
 

@@ -27,7 +27,7 @@ _GENERAL: Final = ":/?#[]@!$&'()*+,;="
 
 @dataclass(frozen=True, slots=True)
 class _Operator:
-    """A row of the table in RFC 6570, appendix A, and the characters that end a matched value."""
+    """A row of the table in RFC 6570, appendix A, with the characters that end a value in a match."""
 
     first: str
     separator: str
@@ -258,13 +258,8 @@ def _match_backward(
 ) -> tuple[dict[str, str | list[str]], int] | None:
     """Match parts from the end of a URI, with each variable as short as possible.
 
-    Args:
-        parts: The literals and variables.
-        uri: The URI.
-        is_whole: Whether nothing precedes the parts, so that the first part is at the start of the URI.
-
-    Returns:
-        The values, and the position of the first part.
+    `is_whole` is true if the first part must be at the start of the URI. Return the values and the position of the
+    first part, or `None` without a match.
     """
     values: dict[str, str | list[str]] = {}
     end = len(uri)
@@ -309,7 +304,7 @@ def _match_backward(
 def _match_forward(parts: Sequence[_Part], uri: str, limit: int) -> tuple[dict[str, str | list[str]], int] | None:
     """Match parts from the start of a URI up to a limit, with each variable as short as possible.
 
-    A literal follows each variable.
+    A literal must follow each variable.
     """
     values: dict[str, str | list[str]] = {}
     start = 0
@@ -369,7 +364,7 @@ def _expand(operator: _Operator, expression: _Expression, values: Mapping[str, s
 
 
 def _expand_variable(operator: _Operator, variable: Variable, value: str | Sequence[str] | None) -> list[str]:
-    """Return a variable's items in its expression: several for a list, none without a value."""
+    """Return the items to which a variable expands: several for a list, and none for a variable without a value."""
     if value is None or (not isinstance(value, str) and not value):
         return []
     each = [value] if isinstance(value, str) else value

@@ -116,9 +116,9 @@ def _make_serializer(cls: type[Model]) -> Callable[..., Any]:
 
 
 def _separate_extra(hidden: Mapping[str, str]) -> Callable[..., Any]:
-    """Return a validator that does not mistake an extra key for a field with another wire name.
+    """Return a validator that distinguishes an extra key from a field whose wire name differs.
 
-    Pydantic records both in one set of names. `hidden` contains the affected fields and their wire names.
+    Pydantic records both in one set of names. `hidden` maps the affected fields to their wire names.
     """
 
     def validate(value: Mapping[str, object], handler: Callable[[object], Any]) -> Any:
@@ -132,12 +132,12 @@ def _separate_extra(hidden: Mapping[str, str]) -> Callable[..., Any]:
 
 
 def _are_equal(value: object, default: object) -> bool:
-    """Return whether values are equal as JSON. Unlike with `==`, `True` differs from `1`."""
+    """Return whether two values are equal as JSON. With `==`, `True` equals `1`."""
     return value == default and repr(value) == repr(default)
 
 
 def _find_part(schema: Any, kind: str = "model") -> Any:
-    """Return the part of a core schema with this type, inside a subclass's validators."""
+    """Return the part of a core schema that has the type `kind`, below the validators of subclasses, or `None`."""
     while schema["type"] != kind:
         if not schema["type"].startswith("function-") or "schema" not in schema:
             return None
@@ -195,10 +195,10 @@ _BOOL = core_schema.bool_schema(strict=True)
 
 
 def _make_exact(schema: Any) -> Any:
-    """Change a core schema to accept a JSON value unchanged or reject it.
+    """Change a core schema so that it accepts a JSON value unchanged or rejects the value.
 
-    An integer can be written `1.0`, a number stays an `int` or a `float` (2**53 + 1 has no `float`), and `1` and `true`
-    are different values, which pydantic's own literals do not distinguish.
+    An integer can be written `1.0`. A number stays an `int` or a `float` (2**53 + 1 has no `float`). `1` and `true` are
+    different values, which pydantic's own literals do not distinguish.
     """
     match schema["type"]:
         case "int":
@@ -251,11 +251,11 @@ def _is_marked(schema: Any) -> bool:
 
 
 class _BuildState(threading.local):
-    """State while core schemas are built, and empty otherwise.
+    """State that exists only while core schemas are built.
 
     Attributes:
         now: The class whose fields pydantic is processing.
-        met: The classes found so far, with references to them.
+        met: The classes found so far, with the references to each class.
     """
 
     now: type[BaseModel] | None = None
@@ -268,10 +268,10 @@ _BUILDING: Final = _BuildState()
 def _build_one_by_one(
     cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Callable[[], CoreSchema]
 ) -> CoreSchema:
-    """Build the core schema for a class with `make` or return a reference if the class is the type of a field.
+    """Build the core schema for a class with `make`, or return a reference if the class is the type of a field.
 
-    Pydantic's recursion overflows the stack for a hundred classes that reference each other. So referenced classes are
-    built afterwards, and the references are then updated to pydantic's names.
+    Pydantic's recursion overflows the stack for a hundred classes that reference each other. Therefore, the referenced
+    classes are built afterwards, and the references are then updated to pydantic's names.
     """
     met = _BUILDING.met
     if met is not None and cls is not _BUILDING.now:

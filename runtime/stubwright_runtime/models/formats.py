@@ -46,7 +46,7 @@ class _DateTime(dt.datetime):
 
 
 class _PathlessUrl(AnyUrl):
-    """A URL without a path, such as `https://example.com`. Pydantic would add a slash."""
+    """A URL without a path, such as `https://example.com`. Pydantic would add a slash to the URL."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _read_url, (str(self),)
@@ -98,7 +98,7 @@ def _read_date_time(text: str) -> dt.datetime:
 
 
 def _write_date_time(value: dt.datetime) -> str:
-    """Format a datetime, in UTC if RFC 3339 (section 5.6) cannot express its offset, as for most dates before 1900."""
+    """Format a datetime. Use UTC if RFC 3339 (section 5.6) cannot express the offset, as for most dates before 1900."""
     if isinstance(value, _DateTime) and value.written is not None:
         return value.written
     offset = _get_offset(value)
@@ -149,7 +149,6 @@ def _read_url(text: str) -> AnyUrl:
 
 
 def _check_round_trip(value: T, text: str, write: Callable[[T], str]) -> T:
-    """Return the value if it formats as the same string. Raises ValueError."""
     if write(value) != text:
         raise ValueError(text)
     return value
@@ -281,9 +280,10 @@ def _strip_label(choice: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Parses strings as the first type that represents them exactly, and accepts values of these types unchanged.
+    """Parses a string as the first type that represents it exactly, and accepts values of its types unchanged.
 
-    Other strings pass unchanged if `keeps_text` is true, and are rejected otherwise.
+    If no type represents a string exactly, the string passes unchanged if `keeps_text` is true, and is rejected
+    otherwise.
     """
 
     kinds: tuple[Kind, ...]
@@ -309,7 +309,7 @@ class _Reader:
 
 
 def _is_of(value: object, kind: Kind) -> bool:
-    """Return whether a value is of a type. A datetime does not count as a date."""
+    """Return whether a value is of a type. A datetime is not a date here, although its class is a subclass."""
     return isinstance(value, kind.type) and not (kind.type is dt.date and isinstance(value, dt.datetime))
 
 
@@ -321,7 +321,7 @@ def _write_text(value: Any) -> str:
 
 
 def _write_within(value: Any) -> Any:
-    """Format values of these types in lists and dictionaries. Models serialize themselves."""
+    """Format dates and similar values in lists and dictionaries. Models serialize themselves."""
     if is_object(value):
         return {key: _write_within(below) for key, below in value.items()}
     if is_list(value):

@@ -106,7 +106,7 @@ class _State(threading.local):
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A chosen alternative and its result, or the error."""
+    """The chosen alternative, with its result or its error."""
 
     number: int
     value: object
@@ -140,7 +140,6 @@ def choose(union: Any, exact: Callable[[Any], Any]) -> Any:
 
 
 def _make_labels(choices: Iterable[Any]) -> list[str]:
-    """Return a unique label for each alternative, for error messages."""
     labels: list[str] = []
     for choice in choices:
         label = _make_label(choice)
@@ -204,7 +203,7 @@ def _read(value: object, handler: Callable[[object], Any], only: int) -> Any:
 
 
 def _choose_best(value: object, handler: Callable[[object], Any], possible: Iterable[int]) -> _Choice:
-    """Parse a value with the first alternative that sets the most fields."""
+    """Parse a value with each possible alternative. Return the first alternative that sets the most fields."""
     best, most = _Choice(-1, None), -1
     _STATE.depth += 1
     try:
@@ -270,7 +269,7 @@ def _identify(schema: Any) -> object:
 
 
 def _make_test(schema: Any) -> Callable[[Any], bool]:
-    """Return a predicate for objects and lists that could match an alternative."""
+    """Return a predicate that is true for the objects and lists that could match an alternative."""
     while schema["type"] in ("nullable", "default"):
         schema = schema["schema"]
     match schema["type"]:

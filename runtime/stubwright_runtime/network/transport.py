@@ -207,16 +207,12 @@ def _close_unused(connecting: asyncio.Task[_Created]) -> None:
 
 
 class _Connection(asyncio.Protocol):
-    """A connection, and the response that it is receiving.
+    """A connection, and the response that it receives.
 
     Attributes:
-        origin: The scheme, the host and the port.
         since: The monotonic time at which the connection became idle.
-        status: The response status.
         version: The response's HTTP version, such as `1.1`.
-        reason: The response's reason phrase.
-        headers: The response headers.
-        is_complete: True if the response has arrived completely.
+        is_complete: True if the whole response has arrived.
         failure: The error that closed the connection, or `None`.
     """
 
@@ -340,7 +336,6 @@ class _Connection(asyncio.Protocol):
             self._waiter = None
 
     def pop(self) -> bytes:
-        """Remove and return the body bytes that have arrived."""
         data = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._buffered = 0
@@ -354,7 +349,7 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
     def fail(self, error: httpx2.TransportError) -> None:
-        """Close the connection because of an error. A request that has not received a complete response raises it."""
+        """Close the connection because of an error, which a request without a complete response then raises."""
         self.failure = error
         self._transport.abort()
 
@@ -377,7 +372,7 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Complete a response that the server ends by closing the connection; fail any other incomplete response."""
+        """Complete a response that ends with the connection. Fail any other incomplete response."""
         if self._has_head and self._ends_with_connection and exc is None:
             self.is_complete = True
         if not self.is_complete and self.failure is None:
@@ -394,11 +389,9 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def pause_writing(self) -> None:
-        """Pause writing, because the send buffer is full."""
         self._is_writable = False
 
     def resume_writing(self) -> None:
-        """Resume writing, because the send buffer has room."""
         self._is_writable = True
         self._wake()
 
@@ -411,7 +404,7 @@ class _Connection(asyncio.Protocol):
         self.reason += reason
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Store a header; trailers are ignored.
+        """Store a header. Ignore trailers.
 
         Raises:
             ValueError: The value has a line break or a null character (RFC 9110, 5.5).
@@ -441,7 +434,7 @@ class _Connection(asyncio.Protocol):
             self.is_complete, self._keeps_alive = True, False
 
     def on_body(self, data: bytes) -> None:
-        """Store a piece of the body. Too many unread bytes pause the connection."""
+        """Store a piece of the body. Pause the connection if too many bytes are unread."""
         self._pieces.append(data)
         self._buffered += len(data)
         if self._buffered > _MOST_BUFFERED and not self._is_paused and not self._transport.is_closing():
@@ -508,7 +501,7 @@ def _decode(value: bytes) -> str:
 
 
 def _find_system_error(error: OSError) -> OSError:
-    """Return the first of the system errors that asyncio has combined into one, since it only joins their messages."""
+    """Return the first of several system errors that asyncio combined into one error by joining their messages."""
     match = re.search(r"\[Errno (\d+)\]", str(error))
     if error.errno is not None or match is None:
         return error

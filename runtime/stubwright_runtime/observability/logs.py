@@ -133,12 +133,12 @@ def redact_library_logs() -> None:
 
 class _Handler(logging.StreamHandler[Any]):
     def close(self) -> None:
-        """Wait for pending records; `logging.shutdown` calls this."""
+        """Wait for pending records. `logging.shutdown` calls this method."""
         self.drain()
         super().close()
 
     def drain(self) -> None:
-        """Wait until pending records are written, at most one second."""
+        """Wait at most one second until the pending records are written."""
         if isinstance(self.stream, BackgroundStream):
             self.stream.drain(1.0)
 
@@ -177,7 +177,7 @@ def _thread_failed(log: logging.Logger, failed: threading.ExceptHookArgs) -> Non
 
 
 class _Format(logging.Formatter):
-    """Replaces control characters, and indents continuation lines so that only unindented lines start records.
+    """Replaces control characters, and indents continuation lines so that each unindented line starts a record.
 
     Attributes:
         folds: True to omit the runtime's frames from tracebacks.

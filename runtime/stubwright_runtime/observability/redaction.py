@@ -117,8 +117,9 @@ def is_secret_name(name: str) -> bool:
 
 
 def _redact_paths(value: Json, paths: list[list[str]]) -> Any:
-    """Return a copy of `value` in which the values at `paths` are redacted. A string within a path is also redacted,
-    because it might be JSON that contains them.
+    """Return a copy of `value` with the values at `paths` redacted.
+
+    A string on the way to a path is also redacted, because the string might be JSON that contains the value.
     """
     if [] in paths or (paths and isinstance(value, str)):
         return REDACTED
@@ -136,12 +137,12 @@ def _redact_paths(value: Json, paths: list[list[str]]) -> Any:
 
 @cache
 def _serialize_definition(tool: Tool) -> str:
-    """Return the JSON of a tool's definition; words in it are not redacted."""
+    """Return a tool's definition as JSON. Words that occur in the definition are not redacted."""
     return json.dumps(tool.definition)
 
 
 def _texts(value: Json | Mapping[str, Any], path: list[str], known: str) -> Iterator[str]:
-    """Yield the strings, numbers and keys at a path as text. Omit keys that occur in `known`, the tool's definition."""
+    """Yield the strings, numbers and keys at a path as text. Omit keys that occur in the tool's definition `known`."""
     if isinstance(value, str):
         yield value
         if value[:1] in "{[" and value[1:]:
@@ -199,7 +200,6 @@ class _RecentSecrets:
         self._size = 0
 
     def add(self, secrets: Iterable[Secret]) -> None:
-        """Add secrets, and remove the oldest ones if a limit is exceeded."""
         for secret in secrets:
             self._kept.append(secret)
             self._size += len(secret.text)
@@ -229,7 +229,7 @@ def _remove_secrets(text: str, secrets: Iterable[Secret]) -> str:
 
 
 def _remove_piece(text: str, edge: str, at: int) -> str:
-    """Redact the piece of `edge` at position `at` in text, and the matching characters before and after it."""
+    """Redact each occurrence in `text` of the piece of `edge` at `at`, with the matching characters around it."""
     parts: list[str] = []
     done = 0
     while (start := text.find(edge[at : at + _PIECE], done)) >= 0:

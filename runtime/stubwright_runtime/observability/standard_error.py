@@ -88,7 +88,6 @@ class BackgroundStream:
         self._size += len(data)
 
     def _report_lost(self) -> bytes:
-        """Return a line that reports the number of lost lines, and reset the count."""
         lost, self._lost = self._lost, 0
         noun = "line" if lost == 1 else "lines"
         return f"… {lost:,} log {noun} lost: standard error was not read{os.linesep}".encode(

@@ -47,8 +47,6 @@ class _FoldedFrames(traceback.FrameSummary):
 
 
 class _FoldedStack(traceback.StackSummary):
-    """A stack with folded frames."""
-
     def format_frame_summary(self, frame_summary: traceback.FrameSummary, **options: bool) -> str:
         if isinstance(frame_summary, _FoldedFrames):
             frames = f"{frame_summary.count} frame{'s' if frame_summary.count > 1 else ''}"

@@ -121,7 +121,7 @@ class Keys:
         return time.monotonic() - self._had
 
     def _known(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """Return the cached key if exactly one matches. Keys of different types can share an ID (RFC 7517, 4.5)."""
+        """Return the cached key if exactly one key matches. Keys of different types can share an ID (RFC 7517, 4.5)."""
         if (kid, algorithm) in self._ready:
             return self._ready[kid, algorithm]
         fitting = [key for key in self._keys if kid in (None, key.get("kid")) and _fits(key, algorithm)]
@@ -150,7 +150,7 @@ class Keys:
             log().warning("cannot fetch the keys of %s: %s", self._issuer, str(error) or type(error).__name__)
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
-        """Return the key URL from the issuer's metadata (MCP 2025-11-25, basic/authorization, discovery).
+        """Return the URL of the keys from the issuer's metadata (MCP 2025-11-25, basic/authorization, discovery).
 
         Raises:
             ValueError: No metadata document contains a trustworthy key URL.
@@ -174,7 +174,7 @@ class Keys:
 
 
 def _is_trustworthy(url: str, issuer: str) -> bool:
-    """Return whether a URL uses `https`, or `http` on this machine if its issuer does, too.
+    """Return whether a URL uses `https`, or `http` on this machine if its issuer also does.
 
     Raises:
         ValueError: The URL is invalid.
@@ -210,7 +210,7 @@ async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
 
 
 def _signing(keys: object) -> list[Mapping[str, Any]]:
-    """Return the signature keys in a JWK set (RFC 7517). Raises ValueError."""
+    """Return the keys for signatures in a JWK set (RFC 7517). Raises ValueError for any other document."""
     if not is_list(keys):
         raise ValueError("the document at `jwks_uri` is not a JWK set")
     return [key for key in keys if is_object(key) and key.get("use", "sig") == "sig" and _verifies(key)]

@@ -119,7 +119,7 @@ class _Slots:
         return True
 
     async def acquire(self) -> None:
-        """Acquire a slot, waiting if none is free. The next free slot goes to waiting calls before new ones."""
+        """Acquire a slot, waiting if none is free. Waiting calls acquire slots before new calls."""
         if self.try_acquire():
             return
         woken = anyio.Event()
@@ -134,7 +134,6 @@ class _Slots:
             raise
 
     def release(self) -> None:
-        """Pass a slot to the first waiting call, or free the slot if no call is waiting."""
         if self._waiting:
             # The count does not change, so that no new call can acquire the slot first.
             self._waiting.popleft().set()
@@ -185,7 +184,7 @@ class _CallSlot:
         return release
 
     def leave(self) -> None:
-        """Release the slot if the call and all its threads have finished; each calls this once."""
+        """Release the slot if the call and all its threads have finished. The call and each thread call this once."""
         self._holders -= 1
         if not self._holders:
             self._free()

@@ -97,11 +97,9 @@ class _OncePolicy:
         return cls(key, parse_duration(once.get("for", FOR)), once.get("onUnknown") == "run")
 
     def find_key(self, request: Request, arguments: Mapping[str, Any]) -> Any:
-        """Return a call's key as JSON, or `None` if it has no key. Raises ValueError if the client's key is invalid.
+        """Return the key of a call as JSON, or `None` without a key. Raises ValueError if the client's key is invalid.
 
-        Args:
-            request: The call.
-            arguments: The call's arguments, with defaults.
+        `arguments` are the call's arguments, with defaults.
         """
         if self.key == "all":
             return arguments
@@ -211,7 +209,7 @@ class IdempotentCalls:
         return call
 
     async def _call(self, tool: Tool, terms: _OncePolicy, request: Request, own: _Call, call_next: Handle) -> Outcome:
-        """Run a call, unless another one with the same key is running; then wait for its outcome."""
+        """Run a call. If another call with the same key is running, wait for its outcome instead."""
         began = anyio.current_time()
         end = min(anyio.current_effective_deadline() - _MARGIN, began + _PATIENCE)
         looks = 0
@@ -242,8 +240,9 @@ class IdempotentCalls:
     async def _claim(
         self, tool: Tool, terms: _OncePolicy, request: Request, call: _Call, run: Handle
     ) -> Outcome | None:
-        """Claim a call's key, run the call and return its outcome; `None` if another process is running a call with the
-        key.
+        """Claim a call's key, run the call and return its outcome.
+
+        Return `None` if another process is running a call with the same key.
         """
         data, holder = call.record.dump(), call.record.holder
         call.expires = time.monotonic() + terms.seconds
@@ -303,7 +302,7 @@ class IdempotentCalls:
     async def _run(
         self, tool: Tool, terms: _OncePolicy, request: Request, call: _Call, call_next: Handle, version: int
     ) -> Outcome:
-        """Run a call after claiming its key, and store the result."""
+        """Run a call whose key has been claimed, and store the result."""
         self._void.pop(call.name, None)
         if self._store.is_shared:
             _remember(self._begun, call.name, time.monotonic() + _EARLIER * terms.seconds)
@@ -327,7 +326,7 @@ class IdempotentCalls:
     async def _settle(
         self, tool: Tool, request: Request, call: _Call, version: int, outcome: Outcome | None, *, asks: bool = False
     ) -> None:
-        """Store a call's outcome, or release its key if the handler did not start or asked the client a question."""
+        """Store a call's outcome. Release the key instead if the handler did not start or it asked a question."""
         if asks or not request.has_begun or (request.rounds is not None and request.rounds.pending):
             await self._release(tool, call)
         elif outcome is None or outcome.status not in _KEPT:
@@ -338,7 +337,10 @@ class IdempotentCalls:
             await self._save(tool, call, version, replace(call.record, state="done", **fields))
 
     async def _save(self, tool: Tool, call: _Call, version: int, record: _Record) -> None:
-        """Store the record of a finished call. A failure affects only later calls with the key: they get "unknown"."""
+        """Store the record of a finished call.
+
+        If the record cannot be stored, only later calls with the same key are affected: they get "unknown".
+        """
         if call.has_expired():
             return
         try:
@@ -398,7 +400,7 @@ async def _await_shielded(storing: Coroutine[Any, Any, None]) -> None:
 
 
 def _is_question(error: BaseException) -> bool:
-    """Return whether an exception is a question to the client. After the client's response, the handler runs again."""
+    """Return whether an exception asks the client a question. After the client's answer, the handler runs again."""
     return is_suspended(error) or any(find_inner(error, kind) is not None for kind in (MissingCapability, UrlRequired))
 
 
@@ -417,7 +419,7 @@ def _make_call(tool: Tool, terms: _OncePolicy, request: Request, key: Any, argum
 
 
 def _fill_defaults(value: Any, schema: Any) -> Any:
-    """Return a value with defaults for absent properties, like the handler's model."""
+    """Return a value with defaults for absent properties, as the handler's model would set them."""
     properties = schema.get("properties") if is_mapping(schema) else None
     if not is_mapping(properties) or not is_mapping(value):
         return value

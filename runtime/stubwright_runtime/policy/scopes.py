@@ -84,7 +84,7 @@ class Scopes:
         return tuple(dict.fromkeys((*self._required, *needed)))
 
     def _targets(self, method: object, params: object) -> Iterator[tuple[str, str]]:
-        """Yield the section and key of each entry that a request uses and that requires scopes."""
+        """Yield the section and the key of each entry that a request uses and whose use requires scopes."""
         several = [(method, params)]
         if method == "subscriptions/listen":
             several = [("resources/subscribe", {"uri": uri}) for uri in _list_subscribed(params)]
@@ -108,13 +108,13 @@ class Scopes:
         return place if place[1] in self._needed[place[0]] else None
 
     def _template(self, uri: str) -> tuple[str, str]:
-        """Return the first resource template that matches a URI, as `resources/read` does."""
+        """Return the section and key of the first resource template that matches a URI, as `resources/read` does."""
         fits = (template for template in self._package.templates if UriTemplate.parse(template).match(uri) is not None)
         return "resourceTemplates", next(fits, "")
 
 
 def _list_subscribed(params: object) -> Sequence[Any]:
-    """Return the resources that a `subscriptions/listen` request names; none if its parameters are malformed."""
+    """Return the URIs that a `subscriptions/listen` request names, or none if its parameters are malformed."""
     wanted = params.get("notifications") if is_mapping(params) else None
     uris = wanted.get("resourceSubscriptions") if is_mapping(wanted) else None
     return uris if is_list(uris) else ()

@@ -108,7 +108,7 @@ class Tokens:
         return verified if await self._keys.find(verified.kid, verified.algorithm) is verified.key else None
 
     async def _verify(self, token: str) -> _VerifiedToken:
-        """Verify a token and return its content. Raises PyJWTError, ValueError."""
+        """Verify a token, and return the access token with the key that verified it. Raises PyJWTError, ValueError."""
         header, key, claims = await self._claims(token)
         _check_kind(header, claims)
         access = AccessToken(
@@ -182,8 +182,8 @@ def _is_for(audience: str, named: object) -> bool:
 def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
     """Check that a token is an access token with a subject or a client.
 
-    Many issuers set the type `JWT` instead of `at+jwt` (RFC 9068). For these, the claims distinguish access tokens from
-    the issuer's other tokens (RFC 8725, 3.12).
+    Many issuers set the type `JWT` instead of `at+jwt` (RFC 9068). The claims of a `JWT` token distinguish access
+    tokens from the issuer's other tokens (RFC 8725, 3.12).
 
     Raises:
         ValueError: The token has another type, or neither a subject nor a client.
@@ -210,10 +210,10 @@ def _shorten(value: object) -> str:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return the scopes that a token grants: `scope`, a string (RFC 9068, 2.2.3), or `scp` from other issuers, a string
-    or a list.
+    """Return the scopes that a token grants.
 
-    Spaces separate the scopes of a string (RFC 6749, 3.3).
+    The scopes are in `scope`, a string (RFC 9068, 2.2.3), or in `scp` from other issuers, a string or a list. Spaces
+    separate the scopes in a string (RFC 6749, 3.3).
     """
     scope_claim = claims.get("scope", claims.get("scp"))
     if isinstance(scope_claim, str):

@@ -116,8 +116,6 @@ def _follow_names(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str,
 
 
 class _RenamedObject(Object):
-    """An object in which some properties are renamed."""
-
     def encode(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value

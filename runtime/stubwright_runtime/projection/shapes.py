@@ -302,7 +302,7 @@ class SchemaShaper:
         return Text({"type": "string", "description": description}, frozenset({"string"}))
 
     def _list_keywords(self, view: View, kind: str) -> dict[str, Json]:
-        """Return the supported keywords, and a description that contains the others."""
+        """Return the supported keywords, with a description that contains the unsupported keywords."""
         kinds = ("number",) if kind in ("integer", "number") else (kind,)
         of_type = frozenset().union(*(_OF_TYPES.get(each, frozenset()) for each in kinds))
         kept: dict[str, Json] = {}

@@ -117,12 +117,12 @@ _Place: TypeAlias = tuple[Path, tuple[str | int, ...]]
 
 
 def _place_of(node: ErrorNode) -> _Place:
-    """Return an error's identity across alternatives: its path and keyword."""
+    """Return the path and the keyword of an error, which identify the error across alternatives."""
     return node.path, tuple(node.schema_path)
 
 
 def _find_wrong_tags(branches: Branches, level: int) -> list[ErrorNode]:
-    """Return each alternative's error about the discriminating key, or no errors without such a key."""
+    """Return the error of each alternative about the discriminating key, or an empty list without such a key."""
     by_key = [{node.path[-1]: node for node in branch if _is(node, level + 1, _TAGS)} for branch in branches]
     keys = [key for key in (by_key[0] if by_key else ()) if all(key in tag for tag in by_key)]
     return [tag[keys[0]] for tag in by_key] if keys else []

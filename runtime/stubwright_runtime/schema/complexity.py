@@ -160,7 +160,7 @@ class Cost:
         return times
 
     def _below(self, values: Iterable[Json], times: Mapping[int, int]) -> Iterator[tuple[list[Any], _Entries]]:
-        """Yield the parts of objects and arrays, grouped by schemas."""
+        """Yield the parts of objects and arrays, grouped by the schemas that apply to them."""
         nodes = [(self._nodes[entry], often) for entry, often in times.items()]
         known = {key for node, _ in nodes for key in _get_subschemas(node, "properties")}
         patterns = {pattern for node, _ in nodes for pattern in _get_subschemas(node, "patternProperties")}
@@ -183,7 +183,7 @@ class Cost:
             yield alike, _applied((_list_index_schemas(node, index), often) for node, often in nodes)
 
     def _may_match(self, pattern: str, key: str) -> bool:
-        """Return whether a pattern might match a key. The validator limits the time."""
+        """Return whether a pattern might match a key. The validator limits the time for matching."""
         if pattern not in self._patterns:
             try:
                 self._patterns[pattern] = self._compile({"pattern": pattern})
@@ -193,7 +193,6 @@ class Cost:
         return validator is None or validator.is_valid(key)
 
     def _find_applied(self, entry: int, remembering: bool) -> _AppliedSchemas:
-        """Return the schemas applied to the same value as the schema `entry`."""
         known = self._applied.get((entry, remembering))
         if known is not None:
             return known
@@ -272,7 +271,7 @@ class Cost:
         return target if isinstance(target, dict) else None
 
     def _link(self, root: Node) -> None:
-        """Resolve references like the validator, which memoizes the results of recursive ones.
+        """Resolve references as the validator does, which memoizes the results of recursive references.
 
         A reference is recursive if its target is still being compiled. Other targets are compiled again.
         """
@@ -317,7 +316,7 @@ def _list_same_value(node: Node, *, hides: bool) -> list[Any]:
 
 
 def _list_key_schemas(node: Node, key: str | None, matched: Container[str]) -> Iterator[Any]:
-    """Yield the subschemas for a key's value. `None` means any unnamed key."""
+    """Yield the subschemas for a key's value. A `key` of `None` means any key that the schema does not name."""
     properties = _get_subschemas(node, "properties")
     if key is not None and key in properties:
         yield properties[key]
@@ -347,7 +346,7 @@ def _applied(subschemas: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
 
 
 def _at(value: Json, step: str) -> Json:
-    """Return the value at one pointer step. Raises the same errors as a lookup."""
+    """Return the value at one step of a JSON Pointer. Raises the same errors as a lookup."""
     here: Any = value
     member: Json = here[int(step) if isinstance(value, list) else step]
     return member
@@ -370,7 +369,7 @@ def _places(node: Node) -> Sequence[Any]:
 
 
 def _copy_apart(schema: Json) -> Json:
-    """Copy a schema so that no object occurs twice, as with YAML aliases."""
+    """Copy a schema so that no object occurs twice, as objects with YAML aliases do."""
     if isinstance(schema, dict):
         return {key: _copy_apart(below) for key, below in schema.items()}
     return [_copy_apart(below) for below in schema] if isinstance(schema, list) else schema

@@ -44,7 +44,7 @@ _LOOKS_AT_ONE: Final = 3  # expansions of one choice for one value, since a sche
 
 @dataclass(frozen=True, slots=True)
 class _LazyNode:
-    """A point in the schema to expand on demand: a choice of `size` alternatives, or a reference."""
+    """A place in the schema that is expanded on demand: a choice of `size` alternatives, or a reference."""
 
     keyword: str
     pointer: Pointer
@@ -214,7 +214,7 @@ class ErrorTree:
 
 
 def _parts(value: Any, most: int) -> int:
-    """Count a value and its nested values, up to `most`."""
+    """Count a value and its nested values, and stop at `most`."""
     waiting, count = [value], 0
     while waiting and count < most:
         here = waiting.pop()
@@ -227,7 +227,6 @@ def _parts(value: Any, most: int) -> int:
 
 
 def _number(kind: ValidationErrorKind) -> int | None:
-    """Return the number of the failed cut, or `None` for other errors."""
     match kind:
         case ValidationErrorKind.Not({"$comment": str(mark)}) if mark.startswith(_MARK):
             return int(mark.removeprefix(_MARK))

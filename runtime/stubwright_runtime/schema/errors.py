@@ -74,7 +74,7 @@ def to_error_node(error: ValidationError, value: Any, above: Path = ()) -> Error
 
 
 def _refuses_keys(schema_path: Sequence[str | int]) -> bool:
-    """Return whether a schema path ends with a keyword that applies to all keys, not with a key with that name."""
+    """Return whether a schema path ends with a keyword that applies to all keys, not with a key of the same name."""
     last: str | int = ""
     is_name = False
     for step in schema_path:

@@ -87,7 +87,7 @@ def find_missing_tag(
 
 
 def _find_tags(root: Mapping[str, Any], schema: Any, value: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """Return the missing properties with `const` or `enum`, with their values."""
+    """Return the missing properties with `const` or `enum`, and their permitted values."""
     properties = _get_keyword(root, schema, "properties")
     tags: dict[str, Sequence[Any]] = {}
     for key, inner in properties.items() if is_mapping(properties) else ():

@@ -202,7 +202,6 @@ class Validator:
         return f"{self.format_path(path, root)}: expected a JSON value, got {shown}"
 
     def _find_few_errors(self, value: Any, size: int) -> Iterator[ErrorNode]:
-        """Return the errors in a value, or only the first if the value is large."""
         errors = self._find_errors(value, size)
         return errors if size <= _BIG else islice(errors, 1)
 
@@ -398,7 +397,7 @@ class Validator:
         return self._find_redacted_length(path) is not None
 
     def _holds_secret(self, path: Path) -> bool:
-        """Return whether a redacted value is under `path`. A string there may be JSON that contains it."""
+        """Return whether a redacted value is at or below `path`. A string there can be JSON that contains the value."""
         shown = normalize_path(path)
         return shown != () and any(secret[: len(shown)] == shown for secret in self._redacted)
 
@@ -443,7 +442,6 @@ def _may_multiply(schema: Json) -> bool:
 
 
 def _suggest_unwrapping(node: ErrorNode, known: Sequence[str]) -> str:
-    """Suggest unwrapping arguments that are inside a single key."""
     name = None if node.path else find_envelope(node.instance, known)
     return f"; send the arguments themselves, not inside {_quote(name)}" if name else ""
 

@@ -34,7 +34,7 @@ def _normalize_step(step: str) -> str:
 
 
 def _readings(path: Sequence[str | int], value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield the paths that the validator reports as `path`, simplest first, with the values there."""
+    """Yield the paths that the validator reports as `path`, simplest first, with the values at those paths."""
     waiting: list[tuple[tuple[str | int, ...], int, Any]] = [((), 0, value)]
     while waiting:
         pointer, read, here = waiting.pop()
