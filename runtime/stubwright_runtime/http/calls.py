@@ -78,7 +78,7 @@ _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
 _FIRST_WAIT: Final = 0.5
 _LONGEST_WAIT: Final = 10.0
-"""The maximum delay before a retry, in seconds. If an API requires a longer one, the caller gets the error."""
+"""The maximum delay before a retry, in seconds. If an API requires a longer delay, the caller gets the error."""
 
 _CONNECTING: Final = 10.0
 _PLAIN: Final = ""

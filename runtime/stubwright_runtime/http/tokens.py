@@ -1,7 +1,7 @@
 """Gets OAuth 2.0 API tokens from client credentials, refresh tokens (RFC 6749, 4.4 and 6), or exchange (RFC 8693).
 
 Tokens are sent only to the API, and credentials only to the token endpoint, without redirects; logs and errors never
-contain them.
+contain either.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ class Alias:
     Attributes:
         name: The old name.
         tool: The tool's wire name.
-        remove_after: The last server version that supports it. `None` if unspecified.
+        remove_after: The last server version that supports the old name. `None` if unspecified.
         arguments: The current argument names, by old name.
     """
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def downgrade_tool(definition: dict[str, Any], revision: Revision) -> dict[str, Any]:
     """Downgrade a tool to a revision.
 
-    Before 2026-07-28, an `outputSchema` requires `type: object`. It is added if the schema implies it. Schemas that
-    allow other values are omitted.
+    Before 2026-07-28, an `outputSchema` requires `type: object`. The type is added if the schema implies it. Schemas
+    that allow other values are omitted.
     """
     if revision.has("any_output") or "outputSchema" not in definition:
         return definition

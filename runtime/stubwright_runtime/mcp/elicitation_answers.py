@@ -53,8 +53,8 @@ def _is_primitive(value: object) -> bool:
 class Accepted:
     """The person accepted (MCP 2025-11-25, client/elicitation, "Response Actions", `accept`).
 
-    It can mean that the person agreed to open a URL, and has not finished there yet. The answer to a form includes the
-    form's defaults.
+    A person who accepted a URL agreed to open the URL, but may not have finished there. The answer to a form includes
+    the form's defaults.
 
     Attributes:
         elicitation: The ID for `ctx.complete`, which notifies the client that the person has finished at the URL, up to

@@ -72,8 +72,9 @@ class Revision:
     @staticmethod
     @lru_cache(64)
     def from_date(date: str) -> Revision:
-        """Return the revision with a date; for an unknown date, the newest earlier revision, or the oldest if none is
-        earlier.
+        """Return the revision with a date.
+
+        For an unknown date, return the newest earlier revision, or the oldest revision if none is earlier.
         """
         return _BY_DATE.get(date) or next(
             (revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0]

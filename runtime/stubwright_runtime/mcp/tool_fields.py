@@ -11,9 +11,9 @@ FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotat
 
 
 def normalize_field(field: str, value: Json) -> Json:
-    """Return a field's value with meaningless differences removed.
+    """Return a field's value without meaningless differences.
 
-    These are `null` hints, `$schema`, which `stubwright import` may have corrected, and a missing `type: object`.
+    Meaningless are `null` hints, `$schema`, which `stubwright import` may have corrected, and a missing `type: object`.
     """
     if field == "annotations" and isinstance(value, dict):
         return {key: hint for key, hint in value.items() if hint is not None} or None

@@ -122,7 +122,7 @@ class UriTemplate:
         )
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
-        """Return the variables' values from a URI, or `None` if it does not match.
+        """Return the variables' values from a URI, or `None` if the URI does not match.
 
         Parameters in a trailing query are optional, in any order, and can be mixed with unknown parameters.
         """

@@ -99,8 +99,9 @@ REPLAY_META_KEY: Final = "io.stubwright/replayed"
 def is_reserved(key: str) -> bool:
     """Return whether a `_meta` key is reserved for MCP.
 
-    Up to 2025-11-25, `mcp` or `modelcontextprotocol` is the second-to-last label in its prefix. Since 2026-07-28, it is
-    the second (basic, "_meta"). A prefix with it as the first label is also treated as reserved.
+    Up to 2025-11-25, the second-to-last label of a reserved prefix is `mcp` or `modelcontextprotocol`. Since
+    2026-07-28, the second label is (basic, "_meta"). A prefix whose first label is one of the two is also treated as
+    reserved.
     """
     prefix, slash, _ = key.rpartition("/")
     labels = prefix.split(".")

@@ -1,5 +1,6 @@
-"""Loads the trusted certificate authorities for all HTTP clients. Loading takes at least 20 ms, so it is repeated only
-once an hour.
+"""Loads the trusted certificate authorities for all HTTP clients.
+
+Loading takes at least 20 ms, so it is repeated only once an hour.
 """
 
 from __future__ import annotations

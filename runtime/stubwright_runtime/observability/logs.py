@@ -144,7 +144,7 @@ class _Handler(logging.StreamHandler[Any]):
 
 
 def drain_log() -> None:
-    """Wait until pending records are written, at most one second. Call this before output that must follow them."""
+    """Wait at most one second until pending records are written. Call this before output that must follow them."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _Handler):
             handler.drain()

@@ -88,8 +88,9 @@ class Keys:
         self._lock = anyio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """Return the key with an ID for an algorithm; without an ID, the only key for the algorithm. Return `None` if
-        no single key matches.
+        """Return the key with an ID for an algorithm, or `None` if no single key matches.
+
+        Without an ID, return the only key for the algorithm.
 
         A call that finds a cached key does not wait while another call fetches the keys.
 

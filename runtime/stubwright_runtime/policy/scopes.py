@@ -56,8 +56,9 @@ class Scopes:
         return not needed or principal.scopes.issuperset(needed)
 
     def reaches(self, principal: Principal, uri: str) -> bool:
-        """Return whether a principal may be notified of changes to a resource. A resource that it may not read must
-        appear not to exist.
+        """Return whether a principal may be notified of changes to a resource.
+
+        A resource that the principal may not read must appear not to exist.
         """
         if uri in self._package.resources:
             return self.allows(principal, "resources", uri)

@@ -36,8 +36,9 @@ def suggest_form(form: str) -> str:
 
 
 def find_equal_items(value: Any) -> tuple[int, int] | None:
-    """Return the indices of an array's first two equal items, or `None` if there are none or the array is too
-    long to compare.
+    """Return the indices of an array's first two equal items.
+
+    Return `None` if no items are equal or the array is too long to compare.
     """
     if not isinstance(value, list) or len(value) > _MOST_COMPARED:
         return None

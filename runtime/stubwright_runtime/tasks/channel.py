@@ -78,7 +78,7 @@ class TaskChannel:
         """Do nothing, because clients get the questions with the task's state."""
 
     async def complete_elicitation(self, elicitation: str) -> bool:
-        """Notify the client, if it is connected, that a URL elicitation is complete. Return whether it is connected."""
+        """Notify the client, if connected, that a URL elicitation is complete. Return whether it is connected."""
         return await self._connections.complete_elicitation(self._task.id, elicitation)
 
 

@@ -93,9 +93,9 @@ class TaskStore:
 
     @asynccontextmanager
     async def claim_abandoned(self, name: str) -> AsyncGenerator[Task | None, None]:
-        """Yield an abandoned task to one process at a time and remove it from the list unless the block raises.
+        """Yield an abandoned task to one process at a time. Raises StateLost.
 
-        Raises StateLost.
+        Unless the block raises, remove the task from the list.
         """
         holder, lease = secrets.token_hex(8), f"task-again:{name}"
         if not await self._store.hold(lease, holder, _CLAIM):

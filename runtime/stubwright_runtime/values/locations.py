@@ -19,7 +19,7 @@ _NUMBER: Final = re.compile(r"\+?[0-9]+", re.ASCII)
 
 
 def locate(error: ValidationError, value: Any) -> tuple[tuple[str | int, ...], Any]:
-    """Return an error's path with the original keys, and the value there. The simplest candidate is chosen."""
+    """Return an error's path with the original keys, and the value at that path. The simplest candidate is chosen."""
     readings = [*_readings(error.instance_path, value)]
     return next((reading for reading in readings if len(readings) == 1 or reading[1] == error.instance), readings[0])
 

@@ -109,11 +109,11 @@ async def read_skill(client: Binding, skill: Skill, uri: str | None = None) -> b
     Args:
         client: A connected client.
         skill: The skill's entry.
-        uri: The file's URI; by default `SKILL.md`. Its frontmatter must also match the entry's.
+        uri: The file's URI; by default `SKILL.md`, whose frontmatter must also match the entry's.
 
     Raises:
         MCPError: The resource cannot be read.
-        SkillError: The entry does not list the file, or the file does not match it.
+        SkillError: The entry does not list the file, or the file does not match the entry.
         MissingExtraError: The extra `skills`, which parses frontmatter, is not installed.
     """
     address = skill.uri if uri is None else uri

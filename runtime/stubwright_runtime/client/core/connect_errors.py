@@ -1,13 +1,17 @@
 """Exceptions for an unreachable server.
 
-    MCPError └── ConnectError      the server cannot be reached, or a proxy responds in its place
-        ├── Unauthorized  the server requires a valid token (401) ├── Forbidden     the caller lacks permission (403)
-        ├── NotFound      the path does not exist (404, 410) ├── NotMCP        the server does not speak MCP ├──
-        SessionLost   the session expired (404), and starting a new one failed ├── Unreachable   no response, or a
-        gateway responds for the server (5xx, 408, 429) ├── ServerNotFound  the command cannot be started └──
-        ServerExited  the command exited
+MCPError
+└── ConnectError        the server cannot be reached, or a proxy responds in its place
+    ├── Unauthorized    the server requires a valid token (401)
+    ├── Forbidden       the caller lacks permission (403)
+    ├── NotFound        the path does not exist (404, 410)
+    ├── NotMCP          the server does not speak MCP
+    ├── SessionLost     the session expired (404), and starting a new one failed
+    ├── Unreachable     no response, or a gateway responds for the server (5xx, 408, 429)
+    ├── ServerNotFound  the command cannot be started
+    └── ServerExited    the command exited
 
-Connecting and any later request can raise them.
+Connecting and any later request can raise these exceptions.
 """
 
 from __future__ import annotations
@@ -115,7 +119,7 @@ class ServerExited(ConnectError):
     Attributes:
         status: The exit status; the negated signal number if a signal killed the command; `None` if it is still
             running.
-        stderr: The last lines of its standard error.
+        stderr: The last lines of the command's standard error.
         withheld: Names of environment variables that the command was not passed but may have needed.
     """
 

@@ -39,7 +39,7 @@ class Question:
     async def completed(self) -> None:
         """Wait until the server reports that the visit to the URL is complete (`notifications/elicitation/complete`).
 
-        The server might never report it, so limit the wait, for instance with `asyncio.timeout(300)`.
+        The server might never report completion, so limit the wait, for instance with `asyncio.timeout(300)`.
 
         Raises:
             ValueError: The server does not report completion, because the question has no URL or the connection uses

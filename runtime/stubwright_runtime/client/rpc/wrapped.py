@@ -37,7 +37,7 @@ class WrappedClient(Requests):
     """Sends requests through a `ClientSession`, or a client with a `session`, such as `mcp.Client` or FastMCP's.
 
     The caller's client receives notifications and questions. A client that is not open yet is opened on entry and
-    closed on exit; an open one stays open.
+    closed on exit; an open client stays open.
     """
 
     read_timeout_seconds: float | None = None
@@ -66,7 +66,7 @@ class WrappedClient(Requests):
 
     @property
     def protocol_version(self) -> str:
-        """The negotiated revision. Version 1 of the SDK does not report it; its newest revision is assumed."""
+        """The negotiated revision. For SDK version 1, which does not report it, the newest revision of that version."""
         return LATEST_HANDSHAKE_VERSION if self._is_version_1 else self._session.protocol_version
 
     @property
@@ -123,7 +123,7 @@ class WrappedClient(Requests):
         return await self._session.dispatch_input_request(context, request)
 
     async def list_tools(self, *, cursor: str | None = None) -> types.ListToolsResult:
-        """Fetch a page of the tool list, which tells a version 2 session which parameters to mirror in headers."""
+        """Fetch a page of the tool list. A session of SDK version 2 then mirrors the listed parameters in headers."""
         if self._is_version_1:
             return await super().list_tools(cursor=cursor)
         page: types.ListToolsResult = await self._session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))

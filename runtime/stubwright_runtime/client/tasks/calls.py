@@ -54,7 +54,7 @@ _Output = TypeVar("_Output", bound=BaseModel)
 class ToolTask(Generic[T_co]):
     """A call that runs as a task; `await` returns the same value as the client's method.
 
-    The task runs on the server. Cancelling `await` does not stop it; use `cancel`. The server is polled, and its
+    The task runs on the server. Cancelling `await` does not stop the task; use `cancel`. The server is polled, and its
     questions are answered, only during `await`, `updates` and `refresh`.
     """
 
@@ -171,7 +171,7 @@ class ToolTask(Generic[T_co]):
             await self._settle()
 
     def __repr__(self) -> str:
-        """Show the tool and status, but not the ID, since it grants access to the task."""
+        """Show the tool and the status, but not the ID, because the ID grants access to the task."""
         return f"<ToolTask {self._call_state.tool.name!r}: {self.status}>"
 
     async def _end(self, seconds: float | None) -> None:
@@ -279,8 +279,8 @@ class Tasks:
 
         Args:
             ttl: The requested lifetime of a task and its result, in seconds from the start; `None` for the server's
-                default. The server may choose another one (see `state.ttl`); in MCP 2026-07-28 and later, it ignores
-                `ttl`.
+                default. The server may choose another lifetime (see `state.ttl`). In MCP 2026-07-28 and later, servers
+                ignore `ttl`.
 
         Raises:
             ValueError: `ttl` is not a positive number of seconds.

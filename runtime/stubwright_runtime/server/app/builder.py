@@ -32,9 +32,9 @@ def build_core(
     toolsets: Sequence[str] = (),
     tasks: TaskEngine | None = None,
 ) -> Core:
-    """Return the core of a server, with the tools that are in all `toolsets`; see `build_server` for the other
-    arguments.
+    """Return the core of a server, with the tools that are in all `toolsets`.
 
+    See `build_server` for the other arguments.
     """
     required_features.check(package)
     pool = Threads(threads)

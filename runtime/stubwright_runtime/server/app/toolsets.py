@@ -49,9 +49,7 @@ class Toolsets:
         return f"the toolsets are {', '.join(self._tools)}" if self._tools else "the manifest declares no toolsets"
 
     def list_present(self) -> frozenset[str] | None:
-        """Return the tools that are in all toolsets of the server and the current request; `None` if no toolset is
-        selected.
-        """
+        """Return the tools in all toolsets of the server and the request, or `None` if no toolset is selected."""
         present: frozenset[str] | None = None
         for name in (*self._own, *REQUESTED.get()):
             tools = self._tools.get(name, frozenset[str]())

@@ -103,8 +103,9 @@ async def _run_around(
 
 
 def compile_context(server: ServerContext, stem: str, extension: Mapping[str, Any]) -> MakeContext:
-    """Return a factory for a handler's `ctx`. The class is generated if the entry has questions, handles or pagination,
-    otherwise `Context`.
+    """Return a factory for a handler's `ctx`.
+
+    The class is generated if the entry has questions, handles or pagination. Otherwise, the class is `Context`.
 
     Args:
         server: The context that the server's features share.

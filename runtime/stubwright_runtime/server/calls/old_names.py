@@ -21,8 +21,8 @@ def find_mirrored_schema(
 ) -> Mapping[str, Any] | None:
     """Return the schema for comparing `Mcp-Param-…` headers with arguments; `None` if they are not compared.
 
-    Clients learn from `tools/list` which arguments to mirror in headers. The list has no old names, so a call to an old
-    name may omit these headers. If it sends them, they must match the arguments, under their old names.
+    `tools/list` defines which arguments clients mirror in headers. The list has no old names, so a call to an old
+    name may omit these headers. If the call sends the headers, they must match the arguments, under their old names.
 
     Args:
         schema: The tool's input schema.

@@ -128,8 +128,9 @@ class Lists:
         manifest: Mapping[str, Any],
         visibility_store: Callable[[Lists], VisibilityStore],
     ) -> None:
-        """Create the lists from their entries' definitions by key; `visibility_store` creates the store of hidden
-        entries.
+        """Create the lists from their entries' definitions by key.
+
+        `visibility_store` creates the store of hidden entries.
         """
         self.by_name: dict[str, PrimitiveList] = {
             name: PrimitiveList(name, _KINDS[name], entries) for name, entries in listings.items()

@@ -57,7 +57,7 @@ class Channel(Protocol):
         """Record a URL elicitation that was sent, so that its completion can be reported to this client."""
 
     async def complete_elicitation(self, elicitation: str) -> bool:
-        """Notify the client that a URL elicitation is complete; return whether the client was notified."""
+        """Notify the client that a URL elicitation is complete. Return whether the client was notified."""
         ...
 
     async def send_progress(self, done: float, total: float | None, message: str | None) -> None:
@@ -211,24 +211,24 @@ class Request(Scope):
         return self._call_id
 
     def reaches(self, entries: PrimitiveList, key: str, scopes: Scopes | None) -> bool:
-        """Return whether an entry is visible, is in the request's toolsets, and requires no scope that the caller
-        lacks.
-        """
+        """Return whether an entry is visible, in the request's toolsets, and permitted by the caller's scopes."""
         if key not in entries.visible or (entries.name == "tools" and self.tools is not None and key not in self.tools):
             return False
         return scopes is None or scopes.allows(self.principal, entries.name, key)
 
     def close(self) -> None:
-        """Release the message's data and break reference cycles, because a task's connection can retain the request for
-        hours.
+        """Release the message's data and break reference cycles.
+
+        The connection of a task can retain the request for hours.
         """
         self.has_ended = True
         self.params = self.arguments = {}
         self._channel = self.rounds = None
 
     def cancel(self) -> None:
-        """Cancel the request, unless it has ended. A request that has no asyncio task yet checks `is_cancelled` when it
-        starts.
+        """Cancel the request, unless it has ended.
+
+        A request that has no asyncio task yet checks `is_cancelled` when it starts.
         """
         if not self.has_ended:
             self.is_cancelled = True
@@ -240,8 +240,9 @@ class Request(Scope):
         return nullcontext() if self.limits is None else self.limits.suspend()
 
     async def run_in_thread(self, function: Callable[[], Any]) -> Any:
-        """Run a function in a pool thread. The call's concurrency slot stays occupied until the function returns, even
-        after a cancellation. Raises NoFreeThreadError.
+        """Run a function in a pool thread. Raises NoFreeThreadError.
+
+        The call's concurrency slot stays occupied until the function returns, even after a cancellation.
         """
         if self.threads is None:
             raise RuntimeError("cannot run a plain `def`: the request has no thread pool")

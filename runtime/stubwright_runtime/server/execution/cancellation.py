@@ -24,7 +24,7 @@ class Cancellation:
         self._is_cancelled = False
 
     def add(self, function: Callable[[], object]) -> None:
-        """Register a callback; call it immediately if the request is already cancelled."""
+        """Register a callback, or call it immediately if the request is already cancelled."""
         with self._lock:
             if not self._is_cancelled:
                 self._functions.append(function)

@@ -23,7 +23,7 @@ _GRACE: Final = 1.0  # seconds to wait for threads before exiting
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that stop a server: SIGINT, SIGTERM, and SIGHUP unless it is ignored, as under `nohup`.
+    """Return the signals that stop a server: SIGINT, SIGTERM, and SIGHUP unless it is ignored (`nohup`).
 
     Windows has SIGBREAK instead of SIGHUP, for Ctrl-Break and a closed console.
     """
@@ -56,8 +56,9 @@ def handle_stop_signals(
 
 @contextmanager
 def observe_stop_signals(loop: asyncio.AbstractEventLoop, then: Callable[[], object]) -> Generator[None, None, None]:
-    """Call `then` on the event loop for each SIGINT and SIGTERM during the block, before the program's own signal
-    handler.
+    """Call `then` on the event loop for each SIGINT and SIGTERM during the block.
+
+    The function is called before the program's own signal handler.
 
     A program that embeds the server, such as an ASGI server, waits for open connections before it stops its
     applications, so listening streams must close when the signal arrives. Without effect if the program has no signal

@@ -93,9 +93,7 @@ class Context:
 
     @property
     def resources(self) -> ResourceVisibility:
-        """Shows and hides the server's resources and resource templates for all clients, and reports resource
-        updates.
-        """
+        """Shows and hides the server's resources and templates for all clients, and reports resource updates."""
         return self._lists.resources
 
     @property
@@ -200,8 +198,7 @@ class Context:
     @overload
     async def once(self, key: str, function: Callable[[str], T]) -> T: ...
     async def once(self, key: str, function: Callable[..., Awaitable[T] | T]) -> T:
-        """Return the result of `function`, which is called again until it returns, and never again in
-        this request.
+        """Return the result of `function`. Once it has returned, `function` is not called again in this request.
 
         In MCP 2026-07-28 and later, a handler that asks questions runs again after each answer. Use `once` for effects
         that must happen only once, such as payments. The result is encrypted and sent with the question, or stored with
@@ -223,8 +220,7 @@ class Context:
         return value
 
     def idempotency_key(self, key: str) -> str:
-        """Return a key for an effect. The key is the same in all runs of this request or task, and differs for
-        others.
+        """Return a key for an effect: the same key in all runs of this request or task, and another key in others.
 
         If the tool's policy has `once`, later calls with the same `once` key get the same idempotency key, because they
         can run again after an interruption (`onUnknown: run`).

@@ -1,5 +1,6 @@
-"""State handles: state between calls, stored under IDs that the server generates. A handle is accessible only to its
-owner.
+"""State handles: state between calls, stored under IDs that the server generates.
+
+A handle is accessible only to its owner.
 """
 
 from __future__ import annotations

@@ -76,7 +76,10 @@ REFUSED: Final = "io.stubwright/refused"
 
 
 class CallSuspension(BaseException):
-    """Stops a handler until the next request brings the answer. A BaseException, so that handlers do not catch it."""
+    """Stops a handler until the next request contains the answer.
+
+    The class derives from BaseException, so that handlers do not catch it.
+    """
 
 
 class MissingCapability(Exception):
@@ -152,8 +155,9 @@ class InputRequests:
         self._answers.setdefault(key, answer)
 
     async def save(self) -> None:
-        """Store the results of `once`, in subclasses whose rounds can outlive the process. Here, `state` contains
-        them.
+        """Store the results of `once` in subclasses whose rounds can outlive the process.
+
+        In this class, `state` contains the results.
         """
 
     @property
@@ -221,8 +225,7 @@ class InputRequests:
         raise CallSuspension
 
     async def run_once(self, key: str, function: Callable[..., Any]) -> Any:
-        """Return the result of `function`, which is called again until it returns, and never again in
-        this request.
+        """Return the result of `function`. Once it has returned, `function` is not called again in this request.
 
         If `function` requires a parameter, it receives the effect's idempotency key.
 
@@ -367,9 +370,7 @@ def is_suspended(error: BaseException) -> bool:
 
 
 def find_inner(error: BaseException, kind: type[_Error]) -> _Error | None:
-    """Return the first exception of type `kind` in an exception or, recursively, in a group; `None` if there is
-    none.
-    """
+    """Return the first exception of type `kind` in an exception or, recursively, in a group, or `None`."""
     return next(iter(find_all_inner(error, kind)), None)
 
 
@@ -502,9 +503,7 @@ class InputRequestRunner:
             request.rounds = InputRequests(request, state, params.get("inputResponses"))
 
     async def finish(self, request: Request, result: Result) -> Result:
-        """Return the unanswered questions if the request has any, otherwise `result` with its `requestState`
-        encrypted.
-        """
+        """Return the request's unanswered questions, or else `result` with its `requestState` encrypted."""
         if request.rounds is not None and request.rounds.pending:
             return await self._ask(request)
         return result if result is None else await self._seal_state(result, request)

@@ -52,8 +52,9 @@ class RequestStates:
             raise refuse_state() from None
 
     async def seal(self, state: str, request: Request) -> str:
-        """Return a state, encrypted for the request's caller and parameters. Raises StateLost if the keys are
-        unavailable.
+        """Return a state, encrypted for the request's caller and parameters.
+
+        Raises StateLost if the keys are unavailable.
         """
         sealing = self._sealing.known or await self._sealing.renew()
         if sealing is None:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def explain_lost_store(hub: Hub, call_next: Answer) -> Answer:
-    """Return a function that responds with an error if the store is unavailable. All of a request's waits for the store
-    share one deadline.
+    """Return a function that responds with an error if the store is unavailable.
 
-    For a tool call, the error is a result, as for other refusals.
+    All of a request's waits for the store share one deadline. The error for a tool call is a result, like other
+    refusals.
     """
     has_deadline = hub.store.is_shared
 

@@ -1,5 +1,6 @@
-"""Audit records of tool calls, written in the order in which the calls finish. If the queue is full, lost records are
-counted.
+"""Audit records of tool calls, written in the order in which the calls finish.
+
+If the queue is full, lost records are counted.
 """
 
 from __future__ import annotations
@@ -119,8 +120,7 @@ class Sink(Protocol):
     """Writes records, for example to a file. All methods are called in the same thread."""
 
     def write(self, records: Sequence[CallRecord], lost: int) -> bool:
-        """Write records, and the number of records that were lost before them. Return whether everything was
-        written.
+        """Write records, and the number of earlier records that were lost. Return whether everything was written.
 
         After False, the method is called again later, without the same records.
         """

@@ -75,9 +75,7 @@ class Instrumentation:
         return result
 
     def begin_session(self, request: Request) -> Callable[[], None] | None:
-        """Start timing a session. Return a function that records the session's duration; `None` if telemetry is not
-        used.
-        """
+        """Start timing a session. Return a function that records the duration, or `None` if telemetry is not used."""
         if not is_observed():
             return None
         begun = time.monotonic()

@@ -21,8 +21,9 @@ STATELESS: Final = tuple(date for date in REVISIONS if Revision.from_date(date).
 
 
 def refuse_late_handshake(message: Mapping[str, Any]) -> ProtocolError:
-    """Return the error for `initialize` on a connection that already uses a stateless revision, possible only over
-    stdio.
+    """Return the error for `initialize` on a connection that already uses a stateless revision.
+
+    This is possible only over stdio.
     """
     requested = (message.get("params") or {}).get("protocolVersion")
     data = {"requested": requested} if type(requested) is str else {}

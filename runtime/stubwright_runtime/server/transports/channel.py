@@ -115,5 +115,5 @@ class ClientChannel:
             self._urls.add(elicitation, self.outgoing)
 
     async def complete_elicitation(self, elicitation: str) -> bool:
-        """Notify the client that a URL elicitation is complete; return whether it was notified."""
+        """Notify the client that a URL elicitation is complete. Return whether the client was notified."""
         return self._urls is not None and await self._urls.complete(elicitation)

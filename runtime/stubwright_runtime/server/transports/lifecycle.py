@@ -76,8 +76,9 @@ class Client:
 
     @classmethod
     def from_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
-        """Return the client that sent a handshake; it is subscribed to changes after the handshake (MCP 2025-11-25,
-        basic/lifecycle).
+        """Return the client that sent a handshake (MCP 2025-11-25, basic/lifecycle).
+
+        The client is subscribed to changes after the handshake.
         """
         subscriptions = ClientSubscriptions(since=changes.count)
         info = {key: params["clientInfo"][key] for key in ("name", "version")}

@@ -116,7 +116,7 @@ def asgi_app(
         path: The endpoint's path, with or without a trailing slash.
         allowed_hosts: Allowed values of the `Host` header besides localhost, with or without a port, such as
             `api.example.com` or `api.example.com:8443`. Pages from these hosts (`Origin`) are allowed, too. `*` allows
-                all.
+            all hosts.
         allowed_origins: Origins of other web pages to allow, such as `https://app.example.com`.
         token_verifier: Verifies bearer tokens; by default from the manifest's `auth`. Without either, any caller is
             allowed.

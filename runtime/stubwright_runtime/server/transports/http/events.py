@@ -227,8 +227,9 @@ class EventStream:
             await self._write(encode_event(message, await self._append(message)))
 
     async def connect(self, writer: EventWriter) -> None:
-        """Send the stream over a new connection. The previous client may have disconnected without notice, so its
-        connection is closed.
+        """Send the stream over a new connection.
+
+        The previous connection is closed, because its client may have disconnected without notice.
         """
         self._close_writer()
         self._writer = writer

@@ -82,9 +82,7 @@ class Session:
             self._last = asyncio.get_running_loop().time()
 
     def idle_since(self) -> float:
-        """Return the time on the event loop's clock when the last request finished, or infinity while a request is
-        pending.
-        """
+        """Return the event loop's time when the last request finished, or infinity while a request is pending."""
         return math.inf if self._in_progress else self._last
 
     def open_stream(self) -> AnswerStream:

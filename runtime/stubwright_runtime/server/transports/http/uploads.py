@@ -25,9 +25,7 @@ _SLOW: Final = ProtocolError(INVALID_REQUEST, "The request body took too long to
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return an ASGI `receive` that first returns a body that was already read, then continues with the original
-    `receive`.
-    """
+    """Return an ASGI `receive` that first returns a body that was already read, then calls the original `receive`."""
     read: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def replay() -> Message:
@@ -52,8 +50,9 @@ class Uploads:
         self._late = LogThrottle(log(), "request bodies timed out: %d; the last after %d bytes")
 
     async def read(self, receive: Receive, send: Send, *, is_complete: bool = False) -> bytes | None:
-        """Return a request's body. If it is too large or too slow, send an error response and return `None`; if the
-        client disconnects, return `None`.
+        """Return a request's body, or `None` if the client disconnects.
+
+        If the body is too large or too slow, send an error response and return `None`.
 
         Args:
             receive: The request's ASGI `receive`.

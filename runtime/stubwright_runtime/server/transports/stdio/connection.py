@@ -89,9 +89,7 @@ class Connection:
         core.publishers.append(self._publish)
 
     def try_handle(self, line: Line) -> bool:
-        """Start handling a line that is one well-formed request, if the output has room. Return whether handling has
-        started.
-        """
+        """Handle a line that is one well-formed request, if the output has room. Return whether it is handled."""
         message = parse(line.data) if line.is_whole and not self._output.is_full else None
         if message is None or "id" not in message or validate(message).problem is not None or "method" not in message:
             return False
@@ -247,8 +245,9 @@ class Connection:
                 await self.wait_for_answers()
 
     async def disconnect(self) -> None:
-        """Wait for pending requests after the end of the input, then abort the remaining ones. Requests to the client
-        fail immediately.
+        """Wait for pending requests after the end of the input, then abort the remaining requests.
+
+        Requests to the client fail immediately.
         """
         self._outgoing.questions.close()
         self._core.end_streams()

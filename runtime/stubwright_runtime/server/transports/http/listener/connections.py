@@ -137,9 +137,7 @@ class Connections:
         self._dropped = LogThrottle(log(), "connections closed: %d, because no complete request arrived in time")
 
     def has_any_since(self, moment: float) -> bool:
-        """Return whether a waiting connection was opened, or last responded, at or after a time on the event loop's
-        clock.
-        """
+        """Return whether a waiting connection was opened, or last responded, at or after a time on the loop's clock."""
         return self._waiting.has_any_since(moment)
 
     def make_protocol(self, **options: Any) -> Connection:
@@ -147,8 +145,9 @@ class Connections:
         return self._kind(self, **options)
 
     def admit(self, connection: Connection, address: str) -> bool:
-        """Count a new connection and return whether it is accepted. If necessary, close a connection that is waiting
-        for a request.
+        """Count a new connection and return whether it is accepted.
+
+        If necessary, close a connection that is waiting for a request.
         """
         bounds = self.bounds
         is_over_limit = bounds.each is not None and self._count_by_address[address] >= bounds.each

@@ -148,8 +148,9 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
-        """Validate a complete head and start the request. httptools converts an exception to a parser error, which
-        results in a 400 response.
+        """Validate a complete head and start the request.
+
+        httptools converts an exception to a parser error, which results in a 400 response.
 
         Raises:
             UnclearFramingError: The framing is ambiguous (RFC 9112, 6.3).
@@ -186,8 +187,9 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Reject a request and close the connection. Omit the 400 response if the client would match it to another
-        request.
+        """Reject a request and close the connection.
+
+        The 400 response is omitted if the client would match it to another request.
         """
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or (cycle.response_complete and not self._is_in_body):

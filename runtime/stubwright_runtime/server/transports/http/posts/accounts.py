@@ -44,8 +44,9 @@ class Accounts:
 
 
 def make_key(account: Account) -> str:
-    """Return a caller's key: the token's claims or, for a caller without a token, the IPv4 address or the IPv6
-    address's /64 network.
+    """Return a caller's key: the token's claims or, for a caller without a token, its IP address.
+
+    For IPv6, the key is the address's /64 network.
     """
     if not isinstance(account, str):
         return json.dumps(account, sort_keys=True, default=str)

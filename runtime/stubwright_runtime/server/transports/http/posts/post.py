@@ -72,16 +72,18 @@ class Post(ClientRequest):
             self._close_connection()
 
     def expire(self) -> None:
-        """Close the stream's connection because the token has expired. Cancel the request if the memory limit is
-        reached.
+        """Close the stream's connection because the token has expired.
+
+        Cancel the request if the memory limit is reached.
         """
         if not self.has_ended and not self.answering.may_outlive_client(self):
             self.cancel()
         self._close_connection()
 
     def abandon(self) -> None:
-        """Process the client's disconnect. Cancel the request if the stream cannot be resumed or the memory limit is
-        reached.
+        """Process the client's disconnect.
+
+        Cancel the request if the stream cannot be resumed or the memory limit is reached.
         """
         if self.stream is not None and self.stream.is_logged:
             self.stream.abandon()
@@ -96,8 +98,9 @@ class Post(ClientRequest):
             self.stream.release()
 
     async def send_before_response(self, message: bytes) -> None:
-        """Send a message before the response, on the request's stream or, if it has ended, on the session's listening
-        stream.
+        """Send a message before the response.
+
+        The message is sent on the request's stream or, if that has ended, on the session's listening stream.
         """
         self.switch_to_stream()
         if self.stream is not None and not self.stream.has_ended:
