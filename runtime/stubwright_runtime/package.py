@@ -406,7 +406,6 @@ class Package:
 
 
 def _resolve_tools(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tools whose definitions reference bundled schemas, with the schemas inserted."""
     if "bundled" not in manifest:
         return {}
     from .schema.bundles import resolve_bundled

@@ -431,7 +431,6 @@ def _choose_error(outgoing: OutgoingRequest, status: int) -> type[ToolError]:
 
 
 def _debug(outgoing: OutgoingRequest, how: str, begun: float) -> None:
-    """Log a request without its query and credentials."""
     if log().isEnabledFor(logging.DEBUG):
         url = mask(_hide_query(outgoing.url), outgoing.secrets)
         log().debug("%s %s: %s in %.3f s", outgoing.method, url, how, time.monotonic() - begun)
@@ -472,6 +471,6 @@ def _is_stream(headers: Mapping[str, str]) -> bool:
 
 
 def _split_name(error: Exception) -> str:
-    """Return the error's class name as words, because the error's message can contain a URL."""
+    # The error's message can contain a URL.
     name = type(error).__name__
     return "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()

@@ -243,7 +243,6 @@ def find_next_link(header: str) -> str | None:
 
 
 def _decode_cursor(cursor: str) -> Json:
-    """Return the value in a cursor, or `None` if it cannot be decoded."""
     if len(cursor) > _LONGEST:
         return None
     try:

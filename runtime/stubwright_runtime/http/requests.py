@@ -390,7 +390,6 @@ class Binding:
 
 
 def _make_pair(pair: str) -> Part:
-    """Convert a percent-encoded `name=value` pair to a multipart form part."""
     name, _, text = pair.partition("=")
     return unquote(name), (None, unquote(text).encode(), "text/plain")
 
@@ -408,7 +407,6 @@ def _encode_part(name: str, value: Any, given: str | None, content: Content) -> 
 
 
 def _encode_text(name: str, text: str, media: str) -> bytes:
-    """Encode text in a media type's charset, by default UTF-8 (RFC 9110, 8.3.2)."""
     encoding = _find_charset(media)
     try:
         return text.encode(encoding)
@@ -423,7 +421,6 @@ def _find_charset(media: str) -> str:
 
 
 def _read_kind(media: str) -> str:
-    """Return a media type without its parameters."""
     return media.partition(";")[0].strip().lower()
 
 
@@ -432,7 +429,6 @@ def _is_json(kind: str) -> bool:
 
 
 def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> str:
-    """Return the value of a header or parameter that is the same for all calls."""
     if isinstance(constant, str):
         return constant
     value = environment.get(constant["env"]) or constant.get("default")

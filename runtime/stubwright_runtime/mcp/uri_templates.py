@@ -182,7 +182,6 @@ def _parse(text: str) -> UriTemplate:
 
 
 def _split(text: str) -> Iterator[str | _Expression]:
-    """Yield the literals and expressions in a template."""
     if stray := re.search(r"[{}]", _EXPRESSION.sub("", text)):
         raise TemplateError(f"it has an unmatched `{stray[0]}`", "write each variable in braces: `{city}`")
     for index, piece in enumerate(_EXPRESSION.split(text)):

@@ -86,7 +86,6 @@ def _wire(cls: type[Model]) -> _Wire:
 
 
 def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
-    """Convert constructor arguments to wire names, dropping each `None` that means absence."""
     return {
         wire.aliases.get(name, name): value
         for name, value in values.items()

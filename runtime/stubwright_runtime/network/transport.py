@@ -345,7 +345,7 @@ class _Connection(asyncio.Protocol):
         return data
 
     def close(self) -> None:
-        """Close the connection without sending the rest of the request."""
+        # `abort` does not send the rest of the request.
         self._transport.abort()
 
     def fail(self, error: httpx2.TransportError) -> None:
@@ -396,7 +396,7 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def on_message_begin(self) -> None:
-        """Raise ValueError for a second response, which httptools reports as a parser error."""
+        # httptools reports the exception as a parser error.
         if self.is_complete:
             raise ValueError("the server sent more than its response")
 
@@ -434,7 +434,6 @@ class _Connection(asyncio.Protocol):
             self.is_complete, self._keeps_alive = True, False
 
     def on_body(self, data: bytes) -> None:
-        """Store a piece of the body. Pause the connection if too many bytes are unread."""
         self._pieces.append(data)
         self._buffered += len(data)
         if self._buffered > _MOST_BUFFERED and not self._is_paused and not self._transport.is_closing():
@@ -493,7 +492,7 @@ class Body(httpx2.AsyncByteStream):
 
 
 def _decode(value: bytes) -> str:
-    """Decode a header as httpx2 does: UTF-8 if it is valid, otherwise ISO-8859-1."""
+    # httpx2 decodes headers in the same way.
     try:
         return value.decode()
     except UnicodeDecodeError:

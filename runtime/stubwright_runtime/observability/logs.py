@@ -133,12 +133,11 @@ def redact_library_logs() -> None:
 
 class _Handler(logging.StreamHandler[Any]):
     def close(self) -> None:
-        """Wait for pending records. `logging.shutdown` calls this method."""
+        # `logging.shutdown` calls this method.
         self.drain()
         super().close()
 
     def drain(self) -> None:
-        """Wait at most one second until the pending records are written."""
         if isinstance(self.stream, BackgroundStream):
             self.stream.drain(1.0)
 

@@ -137,7 +137,7 @@ def _redact_paths(value: Json, paths: list[list[str]]) -> Any:
 
 @cache
 def _serialize_definition(tool: Tool) -> str:
-    """Return a tool's definition as JSON. Words that occur in the definition are not redacted."""
+    # Words that occur in the definition are not redacted.
     return json.dumps(tool.definition)
 
 
@@ -207,7 +207,7 @@ class _RecentSecrets:
             self._size -= len(self._kept.popleft().text)
 
     def list_secrets(self) -> tuple[Secret, ...]:
-        """Return the secrets, longest first, because one may contain another."""
+        # A secret may contain a shorter secret.
         return tuple(sorted(self._kept, key=lambda secret: len(secret.text), reverse=True))
 
 

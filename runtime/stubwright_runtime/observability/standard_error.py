@@ -141,7 +141,7 @@ class _RawStream(io.RawIOBase):
 
 @lru_cache(maxsize=1)
 def _open(descriptor: int, encoding: str) -> BackgroundStream:
-    """Return the stream for a descriptor. Logs and `print` share it, so that their lines remain in order."""
+    # Logs and `print` share the stream, so that their lines remain in order.
     return BackgroundStream(descriptor, encoding)
 
 

@@ -454,7 +454,6 @@ def _remember(memory: OrderedDict[str, Any], name: str, value: Any) -> None:
 
 
 def _replay(request: Request, outcome: Outcome) -> Outcome:
-    """Return the outcome of an earlier call, marked as a replay."""
     if request.record is not None:
         request.record.is_replay = True
     meta = {**(outcome.result.get("_meta") or {}), REPLAY_META_KEY: True}

@@ -115,7 +115,6 @@ class Scopes:
 
 
 def _list_subscribed(params: object) -> Sequence[Any]:
-    """Return the URIs that a `subscriptions/listen` request names, or none if its parameters are malformed."""
     wanted = params.get("notifications") if is_mapping(params) else None
     uris = wanted.get("resourceSubscriptions") if is_mapping(wanted) else None
     return uris if is_list(uris) else ()

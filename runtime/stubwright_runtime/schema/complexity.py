@@ -346,7 +346,6 @@ def _applied(subschemas: Iterable[tuple[Iterable[Json], int]]) -> _Entries:
 
 
 def _at(value: Json, step: str) -> Json:
-    """Return the value at one step of a JSON Pointer. Raises the same errors as a lookup."""
     here: Any = value
     member: Json = here[int(step) if isinstance(value, list) else step]
     return member

@@ -113,6 +113,5 @@ class _ContentEncoding:
         self._is_base64 = value == BASE64
 
     def validate(self, instance: object) -> None:
-        """Raise ValueError for a string that is not canonical base64."""
         if self._is_base64 and isinstance(instance, str) and not fits(BASE64, instance):
             raise ValueError(BASE64)

@@ -92,14 +92,12 @@ def main(
 
 
 def _lift_limits(package: Package, options: argparse.Namespace) -> None:
-    """Disable `rateLimit` and `concurrency`. Raises StartError unless the server uses stdio."""
     if options.http is not None or options.command is not None:
         raise StartError("--no-limits cannot be used with --http, worker or tasks; it is for tests over stdio")
     package.lift_limits()
 
 
 def _print_error(text: str) -> None:
-    """Write an error to standard error, after the pending log lines."""
     drain_log()
     sys.stderr.write(f"{replace_controls(text)}\n")
 
@@ -290,7 +288,6 @@ def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str
 
 
 def _workers(package: Package, options: argparse.Namespace) -> AbstractContextManager[object]:
-    """Return a context manager that runs the worker processes of `--workers`, if any."""
     if options.workers is None:
         return nullcontext()
     from .worker import Workers

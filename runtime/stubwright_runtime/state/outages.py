@@ -174,7 +174,6 @@ class Outages:
 
 
 def _is_caused_by(error: BaseException | None, *kinds: type[BaseException]) -> bool:
-    """Return whether an exception or one of its causes is an instance of one of the `kinds`."""
     # The library's TimeoutError has the builtin one as its cause.
     while error is not None:
         if isinstance(error, kinds):

@@ -522,7 +522,6 @@ class RedisStore:
         return self._budget.each, self._budget.all
 
     def _check_budget(self, result: Any) -> Any:
-        """Return a script's result, or raise BudgetExceeded if the result reports an exceeded budget."""
         if is_list(result):
             own, total, wait = map(int, result[1:])
             seconds = None if wait == _NEVER else wait / 1000
@@ -546,7 +545,6 @@ class RedisStore:
         return [(current, plaintext) for _, current, plaintext in sorted(entries, key=lambda entry: entry[0])]
 
     def _version(self, name: str, version: bytes | None, index: bytes | None, final: bytes | None) -> _Version:
-        """Parse a record's version. Raises StateLost if another program modified the record."""
         index_name, is_final = ((field or b"").decode(errors="replace") for field in (index, final))
         return _Version(name, self._number(version), index_name, is_final)
 
@@ -627,7 +625,6 @@ class RedisStore:
             return await self._scripts[script](keys=names, args=arguments)
 
     def _number(self, field: bytes | None) -> int:
-        """Parse a number from a record. Raises StateLost if another program modified the number."""
         if field is None or not _NUMBER.fullmatch(field):
             self._outages.record_unreadable("a record contains an invalid number")
             raise StateLost(f"data at {self.url} was modified by another program")

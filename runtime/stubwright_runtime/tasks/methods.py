@@ -129,10 +129,10 @@ class Methods:
             raise refuse_without_tasks()
 
     async def _find(self, request: Request, name: str | None = None) -> Task:
-        """Return a request's task. The error is the same for a missing task and for another caller's task."""
         task_id = _task_id(request) if name is None else name
         task = await self._tasks.task_store.find(task_id)
         if task is None or not self._may_see(request, task):
+            # The error is the same for a missing task and for another caller's task.
             raise ProtocolError(INVALID_PARAMS, "Task not found")
         await self._tasks.revive(task)
         return task
@@ -244,7 +244,6 @@ class Methods:
 
 
 def _task_id(request: Request) -> str:
-    """Return a request's `taskId`. Raises ProtocolError if it is not a string."""
     task_id = request.params.get("taskId")
     if not isinstance(task_id, str):
         raise refuse_parameters("`taskId` must be a string")
@@ -263,7 +262,6 @@ def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, A
 
 
 def _list_task_ids(params: object) -> list[str]:
-    """Return the task IDs in a `subscriptions/listen` request."""
     wanted = params.get("notifications") if is_mapping(params) else None
     names = wanted.get("taskIds") if is_mapping(wanted) else None
     return list(dict.fromkeys(name for name in names if isinstance(name, str))) if is_list(names) else []

@@ -275,7 +275,6 @@ class Runs:
                     await self._save_message(attempt, attempt.pending_message)
 
     def _find_sent(self, task: Task) -> dict[str, Any]:
-        """Return the arguments that the caller sent, without bound arguments."""
         tool = self._server.package.tools.get(task.tool)
         bound: Mapping[str, Any] = {} if tool is None else tool.extension.get("bind") or {}
         return {name: value for name, value in task.arguments.items() if name not in bound}
@@ -416,7 +415,6 @@ class Runs:
             log().warning("a task's message was not stored: the caller's storage budget is exhausted")
 
     async def _save(self, attempt: _Attempt, done: Mapping[str, Any]) -> None:
-        """Save the results from `ctx.once`."""
         await self._task_store.change(
             attempt.task.id, lambda now: replace(now, done={**now.done, **done}) if _is_run_by(now, attempt) else None
         )
@@ -449,7 +447,7 @@ def _find_text(result: Mapping[str, Any]) -> str | None:
 
 
 async def _answer_nothing(_request: Request) -> Result:
-    """Do nothing, because a run has no next middleware."""
+    # A run has no next middleware.
     return None
 
 

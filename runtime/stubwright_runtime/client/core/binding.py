@@ -316,7 +316,6 @@ class Binding:
 
 
 def _keep_failures(target: Target) -> Failures:
-    """Make a server object store its handlers' exceptions. Raises ValueError for any other target."""
     failures: Failures | None = getattr(target, "failures", None)
     if failures is None:
         raise ValueError("raise_errors requires a server object created by build_server")

@@ -93,7 +93,6 @@ class Responses:
         self._session, _, self._options = client.__stubwright__
 
     async def _call_tool(self, tool: Tool, arguments: Mapping[str, object]) -> CallResponse[Any]:
-        """Call a tool, with arguments named as in its `inputSchema`."""
         output = tool.Output
         if output is None:
             return await self._respond(tool, call_content(self._session, self._options, tool, arguments, None))

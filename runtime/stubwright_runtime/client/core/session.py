@@ -357,11 +357,10 @@ def find_connection(client: UntypedClient) -> RpcConnection | None:
 
 
 def _measure_json(result: BaseModel) -> int:
-    """Return the number of characters in a result's JSON, or 0 for an invalid result, which is reported elsewhere."""
     try:
         return len(result.model_dump_json(by_alias=True, exclude_unset=True))
     except (ValueError, RecursionError):
-        return 0
+        return 0  # invalid results are reported elsewhere
 
 
 def _make_progress_callback(on_progress: OnProgress | None) -> ProgressCallback | None:

@@ -166,9 +166,8 @@ def _make_list_roots(roots: Roots, in_flight: PendingRequests) -> ListRootsFnT:
 
 
 async def _run_callback(context: ClientRequestContext, in_flight: PendingRequests, callback: Awaitable[_T]) -> _T:
-    """Await a callback while the timers of pending requests are paused. Between rounds, no request is pending."""
     if _is_between_requests(context):
-        return await callback
+        return await callback  # no request is pending
     with in_flight.pause_for_question():
         return await callback
 

@@ -34,7 +34,6 @@ class PrimitivesBinding(Binding):
     async def _read_from(
         self, template: str, params: Mapping[str, str | Sequence[str] | Omit]
     ) -> list[TextResourceContents | BlobResourceContents]:
-        """Expand a URI template (RFC 6570) without the parameters that are `OMIT`, and read the resource."""
         from ...mcp.uri_templates import UriTemplate
 
         return await self._read(UriTemplate.parse(template).expand(to_json(params)))

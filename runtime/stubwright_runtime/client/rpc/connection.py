@@ -296,9 +296,9 @@ class RpcConnection:
         return MCPError(code=REQUEST_TIMEOUT, message=message, data=error.data)
 
     def _cancel(self, key: RequestId, method: str, reason: str) -> None:
-        """Send `notifications/cancelled` in the background, except for the handshake, which cannot be cancelled."""
         if key in self._unsent:
             self._unsent.discard(key)
+        # The handshake cannot be cancelled.
         elif method not in ("initialize", "server/discover") and self._is_open and self.failure is None:
             self.post("notifications/cancelled", {"requestId": key, "reason": reason})
 
@@ -523,7 +523,6 @@ class RpcConnection:
         self._start(self._notify(method, params))
 
     def _cancel_question(self, cancelled: Any) -> None:
-        """Cancel the server's latest request whose ID is `cancelled`."""
         for task, key in reversed(self._answering.items()):
             if _coerce(key) == _coerce(cancelled):
                 task.cancel()

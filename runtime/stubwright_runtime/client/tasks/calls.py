@@ -226,7 +226,6 @@ class _CallState(Generic[T_co]):
         await confirm_call(self.tool, self._arguments, self._options)
 
     async def abort(self, error: BaseException) -> None:
-        """Report the end of a task that could not be started."""
         await self._record.end(error)
 
     @property
@@ -246,7 +245,7 @@ class _CallState(Generic[T_co]):
         return self._response
 
     def _get_failure(self) -> Exception:
-        """Return the exception to raise, without tracebacks from earlier raises."""
+        # An earlier raise may have added a traceback.
         return (self._failure or LookupError("the task has not finished")).with_traceback(None)
 
     async def settle(self, outcome: CallToolResult | Exception) -> Exception | None:

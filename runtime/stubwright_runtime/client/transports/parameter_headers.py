@@ -134,7 +134,6 @@ def refuse_unsafe_integers(schema: Any, arguments: Any, path: tuple[str, ...] = 
 
 
 def _has_header(schema: Any) -> bool:
-    """Return whether any property, at any depth, is mirrored in a header."""
     properties: Json = schema.get("properties") if is_mapping(schema) else None
     if not isinstance(properties, dict):
         return False

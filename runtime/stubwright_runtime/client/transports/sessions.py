@@ -76,7 +76,6 @@ class Sessions:
                 raise _make_error(again.refusal) from None
 
     def _deliver(self, message: Mapping[str, Any], received: dict[str, Any], size: int) -> None:
-        """Deliver a response. If the request succeeded and a new session must repeat it, store the request."""
         if "result" in received:
             self._remember(message)
         self._transport.connection.receive_message(received, size)

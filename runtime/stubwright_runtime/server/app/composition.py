@@ -40,7 +40,6 @@ def list_features(package: Package) -> tuple[Feature, ...]:
 
 
 def _completes(package: Package) -> bool:
-    """Return whether any resource template variable or prompt argument supports completion."""
     return any(
         extension.get("complete")
         for section in ("resourceTemplates", "prompts")

@@ -290,7 +290,6 @@ class Core(Hub):
             end()
 
     async def _publish(self, change: Change) -> None:
-        """Notify the clients of this process that subscribed to a change."""
         if change.uri is None:
             self.changes.add(change.kind)
         for publish in self.publishers:

@@ -70,13 +70,12 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
 
 
 def _form(title: str) -> dict[str, Any]:
-    """Return a form with one checkbox, because some clients refuse empty forms."""
+    # Some clients refuse empty forms.
     box = {"type": "boolean", "title": f"Run {clean(title)}", "description": "If unchecked, the tool does not run."}
     return {"type": "object", "properties": {_FIELD: box}, "required": [_FIELD]}
 
 
 def _parse_answer(schema: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    """Return the user's action. An unchecked checkbox counts as `decline`."""
     result = parse_answer({"schema": schema}, answer)
     return "decline" if result.action == "accept" and result.content[_FIELD] is False else result.action
 

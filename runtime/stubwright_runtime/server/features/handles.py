@@ -407,19 +407,17 @@ class HandleRegistry:
     async def _find_all(
         self, ids: Iterable[tuple[str, str]], bound: HandleScope
     ) -> dict[tuple[str, str], Handle[Any, Any] | None]:
-        """Return the handles for pairs of kind and ID. Look up equal pairs once."""
         distinct = [*dict.fromkeys(ids)]
         handles = await asyncio.gather(*(self.find(self.kinds[kind], handle_id, bound) for kind, handle_id in distinct))
         return dict(zip(distinct, handles, strict=True))
 
 
 def _key(owner: str, handle_id: str) -> str:
-    """Return a handle's key in the store. The key contains the owner, so that other callers cannot find the handle."""
+    # The key contains the owner, so that other callers cannot find the handle.
     return json.dumps([owner, handle_id])
 
 
 def _find_ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
-    """Return the kind and ID of each handle in a tool's input or output, by JSON Pointer."""
     kinds = handle_ids.find_ids(tool, side, value)
     return {pointer: (kind, handle_ids.get_at(value, pointer)) for pointer, kind in kinds.items()}
 

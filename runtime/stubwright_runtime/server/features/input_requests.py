@@ -533,7 +533,7 @@ class InputRequestRunner:
         return await self._seal_state(rounds.describe(), request)
 
     async def _seal_state(self, result: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
-        """Return a result with any `requestState` encrypted. A replayed result can also have a `requestState`."""
+        # A replayed result can also have a `requestState`.
         state = result.get("requestState")
         return result if state is None else {**result, "requestState": await self._states.seal(state, request)}
 

@@ -86,7 +86,6 @@ class Store:
         return sum(len(self._entries[uri].data) for uri in uris)
 
     def _exceeds(self, uris: list[str], more: int, share: int) -> bool:
-        """Return whether `more` bytes, added to the results at `uris`, exceed the limits divided by `share`."""
         if not uris:
             return False
         return len(uris) >= self._most // share or self._size(uris) + more > self._most_bytes // share

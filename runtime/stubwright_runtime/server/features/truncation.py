@@ -183,6 +183,5 @@ def _escape(character: str) -> str:
 
 
 def _pointer(place: tuple[str, ...]) -> str:
-    """Return a path as a JSON Pointer (RFC 6901) with shortened steps."""
     steps = (_escape_text(step[:_STEP]) + ("…" if len(step) > _STEP else "") for step in place)
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)

@@ -119,7 +119,6 @@ class _LifespanTask:
             raise RuntimeError(f"handlers called sys.exit({end.code!r})").with_traceback(end.__traceback__) from None
 
     async def wait_until_started(self) -> None:
-        """Wait until the manager is entered. Re-raise its exception, if any."""
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)

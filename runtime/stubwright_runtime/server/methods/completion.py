@@ -91,7 +91,6 @@ class Completions:
 
 
 def _validate_texts(value: object) -> list[str]:
-    """Return the sanitized values that a handler proposes. Raises TypeError unless they are a list of strings."""
     if not is_list(value) or not all(isinstance(text, str) for text in value):
         raise TypeError(f"returned a value of type {type(value).__name__}; expected a list of strings")
     return [clean(text) for text in value]

@@ -115,7 +115,6 @@ class _GetPrompt:
 
 
 def _render_messages(value: object, sanitize_mode: SanitizeMode) -> list[dict[str, Any]]:
-    """Return the messages that a handler's return value contains, in wire format."""
     parts = value if is_list(value) else [value]
     return [_render(part, sanitize_mode) for part in parts]
 

@@ -132,7 +132,6 @@ class _ReadResource:
         return _describe_page(contents, uri, wire)
 
     def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
-        """Return the first visible template that matches a URI, and the values of the template's variables."""
         for row in self.package.templates.values():
             if self.server.offers(request, "resourceTemplates", row.uri):
                 values = UriTemplate.parse(row.uri).match(uri)
@@ -161,7 +160,6 @@ def refuse_unknown(uri: str, revision: Revision) -> ProtocolError:
 
 
 def _encode(value: object, uri: str, mime_type: str | None, sanitize_mode: SanitizeMode) -> list[dict[str, Any]] | None:
-    """Return a handler's contents in wire format, or `None` if the resource does not exist."""
     if value is None:
         return None
     parts = value if is_list(value) else [value]

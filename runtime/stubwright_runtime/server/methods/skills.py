@@ -79,11 +79,9 @@ class _SkillMethods:
             raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
 
     def _add_hints(self, result: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Add the cache hints that lists have since MCP 2026-07-28."""
         return {**result, **self.server.lists.hints} if request.revision.has("cache_hints") else result
 
     def _is_visible(self, uri: str, request: Request) -> bool:
-        """Return whether the caller can see a file, or any file in a folder."""
         if uri in self._folders:
             return any(self._is_visible(child, request) for child in self._folders[uri])
         return self.server.offers(request, "resources", uri)

@@ -128,7 +128,6 @@ def _has_completed(result: Result, error: BaseException | None) -> bool:
 
 
 def _explain(error: BaseException) -> tuple[OutcomeStatus, str]:
-    """Return the audit status and reason of a call that raised an exception."""
     if not isinstance(error, ProtocolError):
         return "cancelled", "cancelled"
     if error.code in (INVALID_PARAMS, INVALID_REQUEST):

@@ -257,7 +257,6 @@ def _describe_own(request: Request) -> dict[str, AttributeValue]:
 
 
 def _describe_error(error: BaseException) -> tuple[dict[str, AttributeValue], str]:
-    """Return an exception's attributes and the text of the span's status."""
     if isinstance(error, ProtocolError):
         code = str(error.code)
         return {"error.type": code, "rpc.response.status_code": code}, error.message

@@ -209,7 +209,6 @@ def _outline(text: str) -> dict[str, Any]:
 
 
 def _read(part: str) -> str | int | None:
-    """Return a token's value if the token is a string or an integer, otherwise `None`."""
     if _INTEGER.fullmatch(part):
         return int(part)
     try:

@@ -164,7 +164,6 @@ class MessageSender:
                 del answer  # the future refers to the client's error, whose traceback refers to this frame: a cycle
 
     async def _withdraw(self, question: int, reason: str) -> None:
-        """Notify the client that a request is cancelled, unless the client has disconnected."""
         if not self.questions.is_closed:
             await self.notify("notifications/cancelled", {"requestId": question, "reason": reason})
 

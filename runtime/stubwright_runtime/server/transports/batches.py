@@ -84,7 +84,6 @@ class _Replies:
         self._sending = asyncio.Lock()
 
     async def add(self, event: bytes) -> None:
-        """Send an event in the response, which becomes a stream."""
         async with self._sending:
             if self._has_ended:
                 return

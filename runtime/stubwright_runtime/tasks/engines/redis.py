@@ -132,7 +132,6 @@ class _Stream:
         return [_Entry(*entry) for entry in idle]
 
     async def _read(self) -> list[_Entry]:
-        """Read a new entry. Wait for an entry unless a scan is in progress."""
         wait = _BLOCK if self._cursor == b"0-0" else None
         read = await self._redis.xreadgroup(_GROUP, _WORKER, {self._key: ">"}, count=1, block=wait)
         streams = cast("dict[bytes, list[tuple[bytes, dict[bytes, bytes]]]]", read)

@@ -177,7 +177,6 @@ def asgi_app(
 
 
 def _logs(announcer: SessionAnnouncer | None) -> Callable[[], EventLog]:
-    """Return a function that opens the event log of a new session for the current caller."""
     if announcer is not None:
         return partial(SharedReplay, announcer)
     archive = Archive()
@@ -232,12 +231,11 @@ class _NamedEndpoint:
 
 
 def _endpoints(path: str, inner: ASGIApp, core: Core) -> dict[str, ASGIApp]:
-    """Return the endpoints of all tools and of each toolset, by path."""
     below = {f"{path.rstrip('/')}/{name}": _NamedEndpoint(inner, core, name) for name in core.toolsets}
     return {path: _NamedEndpoint(inner, core), **below}
 
 
 def _spellings(path: str) -> list[str]:
-    """Return a path with and without a trailing slash. Clients use both, and few follow redirects for a POST."""
+    # Clients use both, and few follow redirects for a POST.
     bare = path.rstrip("/")
     return [bare, f"{bare}/"] if bare else ["/"]

@@ -195,7 +195,6 @@ class Authentication:
         principal: Principal | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record a rejected request. `params` are the parameters of a tool call."""
         if self._recorder is not None:
             call_state = CallState(time.time(), "http", revision, principal=principal, status=status, reason=reason)
             call_state.record_parameters(params or {})

@@ -368,7 +368,7 @@ def _validate_handshake(method: str, fields: Mapping[bytes, str], *, stateless: 
 
 
 def _is_large(length: str | None) -> bool:
-    """Return whether a Content-Length exceeds the limit. The size of the received body is checked separately."""
+    # The size of the received body is checked separately.
     try:
         return length is not None and int(length) > LARGEST
     except ValueError:

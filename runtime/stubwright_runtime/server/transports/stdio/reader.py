@@ -87,7 +87,7 @@ class _ThreadReader(asyncio.ReadTransport):
         self._may_read.set()
 
     def close(self) -> None:
-        """Stop the thread after the current read. A read from a terminal cannot be interrupted."""
+        # A read from a terminal cannot be interrupted.
         self._is_closed = True
         self.resume_reading()
 

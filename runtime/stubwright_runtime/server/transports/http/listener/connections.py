@@ -451,7 +451,6 @@ class Connection(asyncio.Protocol):
 
 
 def _connection_kind() -> type[Connection]:
-    """Return the connection class for httptools if it is installed (extra `server`), else for h11."""
     try:
         from .httptools_parser import HttptoolsConnection
     except ImportError:

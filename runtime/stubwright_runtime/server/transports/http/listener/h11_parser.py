@@ -28,7 +28,6 @@ class _Parser(h11.Connection):
         self._error: UnclearFramingError | None = None
 
     def receive_data(self, data: bytes) -> None:
-        """Add bytes. Empty bytes signal the end of the input."""
         super().receive_data(data)
         self._check_body(data)
 
