@@ -260,7 +260,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
 
     @asynccontextmanager
     async def _open_client(self, api: str) -> AsyncGenerator[httpx2.AsyncClient, None]:
-        """Yield the API's open client, or a temporary one if the handlers were not entered."""
+        """Yield the API's open client, or a temporary client if the handlers were not entered."""
         if self._clients:
             yield self._clients.get(api) or self._clients[_PLAIN]
             return

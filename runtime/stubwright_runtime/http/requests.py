@@ -332,7 +332,7 @@ class Binding:
         return format_plain(value).encode() if self._body_content.is_base64 else decoded, ()
 
     def _field(self, name: str, value: Any, charset: str = "utf-8") -> list[str]:
-        """Format a form field as `name=value` pairs. Objects without a style become JSON; null is omitted."""
+        """Format a form field as `name=value` pairs. Objects without a style become JSON. Null is omitted."""
         if value is None:
             return []
         spec: Json = dict(self._section("fields")).get(name)
@@ -347,7 +347,7 @@ class Binding:
         return format_pairs(style, explode=explode, name=name, value=value, encode=encoding)
 
     def _part_detail(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
-        """Return the file name or the media type of a part from the manifest, or `None` if its argument is missing."""
+        """Return the file name or media type of a part in the manifest, or `None` if the part's argument is missing."""
         parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
         spec = parts.get(name, {})
         text = _substitute(spec.get(key), values)
@@ -481,7 +481,7 @@ def _is_reserved(spec: str | Mapping[str, Any]) -> bool:
 
 
 def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    """Return the value of an entry in `query`, `headers` or `cookies`, or `_ABSENT` if its argument is missing."""
+    """Return the value of a `query`, `headers` or `cookies` entry, or `_ABSENT` if the entry's argument is missing."""
     value = _substitute(spec["value"] if isinstance(spec, Mapping) else spec, values)
     if value is not _ABSENT and isinstance(spec, Mapping) and "contentType" in spec:
         return _json(value)

@@ -56,7 +56,7 @@ Scheme = Mapping[str, Any]
 
 @dataclass(slots=True)
 class _GrantState:
-    """The token of one scheme.
+    """The token for one scheme.
 
     `failed` is the time and the reason of the last failure. Times are monotonic.
     """

@@ -280,7 +280,7 @@ def _strip_label(choice: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Parses a string as the first type that represents it exactly, and accepts values of its types unchanged.
+    """Parses a string as the first type that represents the string exactly, and accepts values of the types unchanged.
 
     If no type represents a string exactly, the string passes unchanged if `keeps_text` is true, and is rejected
     otherwise.

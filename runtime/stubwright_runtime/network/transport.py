@@ -263,7 +263,7 @@ class _Connection(asyncio.Protocol):
         )
 
     def has_input(self) -> bool:
-        """Return whether the server has closed an idle connection or sent data on it."""
+        """Return whether the server has closed an idle connection, or has sent data without a request."""
         socket = self._transport.get_extra_info("socket")
         if sys.platform == "win32":
             return bool(select.select([socket], [], [], 0)[0])

@@ -184,7 +184,7 @@ class _CallSlot:
         return release
 
     def leave(self) -> None:
-        """Release the slot if the call and all its threads have finished. The call and each thread call this once."""
+        """Release the slot if the call and all its threads have finished. Each of them calls this method once."""
         self._holders -= 1
         if not self._holders:
             self._free()

@@ -145,7 +145,7 @@ class _Record:
 
     @classmethod
     def load(cls, data: bytes) -> _Record | None:
-        """Parse a record; return `None` if it could not be decrypted."""
+        """Parse a record, or return `None` if the record could not be decrypted."""
         return cls(**json.loads(data.decode("utf-8", "surrogatepass"))) if data else None
 
 
@@ -326,7 +326,7 @@ class IdempotentCalls:
     async def _settle(
         self, tool: Tool, request: Request, call: _Call, version: int, outcome: Outcome | None, *, asks: bool = False
     ) -> None:
-        """Store a call's outcome. Release the key instead if the handler did not start or it asked a question."""
+        """Store a call's outcome. Release the key instead if the handler did not start or asked a question."""
         if asks or not request.has_begun or (request.rounds is not None and request.rounds.pending):
             await self._release(tool, call)
         elif outcome is None or outcome.status not in _KEPT:

@@ -100,7 +100,7 @@ class ShallowSchema:
         }
 
     def _schema(self, schema: Json, was: Pointer, now: Pointer, base: Pointer) -> Any:
-        """Copy a schema from pointer `was` to pointer `now`. `base` is the pointer of its `$id`."""
+        """Copy a schema from pointer `was` to pointer `now`. `base` is the pointer of the schema's `$id`."""
         if isinstance(schema, list):
             return [self._schema(subschema, (*was, str(n)), (*now, str(n)), base) for n, subschema in enumerate(schema)]
         if not isinstance(schema, dict):

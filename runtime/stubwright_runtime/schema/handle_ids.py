@@ -70,7 +70,7 @@ def _get_annotated(value: object, annotation: Mapping[str, Any]) -> Any:
 
 @cache
 def _mark_schema(tool: Tool, side: Side) -> _MarkedSchema | None:
-    """Return a tool's schema with annotated IDs, or `None` if it has no IDs. Bound arguments are optional."""
+    """Return a tool's schema with annotated IDs, or `None` if the schema has no IDs. Bound arguments are optional."""
     marks: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
     pointers = marks.get(side)
     if not pointers:

@@ -74,7 +74,7 @@ class _SchemaPass:
         return self._known[reference]
 
     def _target(self, reference: str) -> Json:
-        """Return a reference's target, or `None` if it is outside the schema or under another `$id`."""
+        """Return a reference's target, or `None` if the target is outside the schema or under another `$id`."""
         if reference[:1] != "#" or reference[1:2] not in ("", "/"):
             return None
         here: Json = self._root

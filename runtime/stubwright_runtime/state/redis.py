@@ -532,7 +532,7 @@ class RedisStore:
         return self._name("record_index", f"{payer} {choose_part(name)}")
 
     async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
-        """Return one decrypted field of each record of this kind that an owner has, oldest first."""
+        """Return one decrypted field of each of an owner's records of one kind, oldest first."""
         entries: list[tuple[int, _Version, bytes]] = []
         for name, ciphertext, version, created, index, final in await self._script(
             "owned", [self._name(f"{kind}s", owner)], [part], writes=False
@@ -594,7 +594,7 @@ class RedisStore:
     async def _enrol(
         self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, index: RecordIndex
     ) -> Any:
-        """Run a script that replaces an index. Return its result, or `None` if another process changed the index."""
+        """Replace an index. Return the result of the script, or `None` if another process changed the index."""
         index.number += 1
         channel = f"{self.prefix}:topic:{_NUMBERS}"
         note = await self._encrypt(json.dumps([name, index.number, index.end]).encode(), channel)
@@ -608,7 +608,7 @@ class RedisStore:
         return result
 
     async def _forget_unused(self, index: RecordIndex) -> None:
-        """Remove records without a fixed expiry from an index if they no longer exist."""
+        """Remove from an index the records without a fixed expiry that no longer exist."""
         endless = [name for name, entry in index.records.items() if entry.end is None]
         if len(endless) < _MANY:
             return

@@ -169,7 +169,7 @@ class Methods:
         return wire.to_final_result(task, result, self._hub.package.tools[task.tool].definition, request.revision)
 
     async def _end(self, request: Request) -> Task:
-        """Wait for a task to finish and return it."""
+        """Wait until a task has finished, and return the task."""
         task = await self._find(request)
         with self._tasks.task_store.watch([task.id]) as changed:
             while not task.is_terminal:

@@ -427,7 +427,7 @@ class RpcConnection:
         """Store an error response without an ID, so that the timeout errors of pending requests can quote the response.
 
         Older servers respond to `server/discover` without an ID. If `server/discover` is the only pending request, fail
-        it with the error.
+        that request with the error.
         """
         if not self._pending:
             return

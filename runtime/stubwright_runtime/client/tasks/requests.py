@@ -292,7 +292,7 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
 
 
 class _StartResult:
-    """A substitute for a result class, which validates both a task and a call's result."""
+    """A substitute for a result class that validates a task or a call's result."""
 
     @staticmethod
     def model_validate(value: Any, **options: Any) -> Any:

@@ -366,7 +366,7 @@ class _Exchange:
         return False
 
     async def _read_event(self, event: Event) -> bool:
-        """Deliver an event's messages. Return whether they include the response."""
+        """Deliver an event's messages. Return whether one of the messages is the response."""
         self.last = event.id or self.last
         self.retry = self.retry if event.retry is None else event.retry
         if event.data and event.is_message:

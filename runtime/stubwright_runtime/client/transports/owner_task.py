@@ -96,7 +96,7 @@ class OwnerTask:
                 is_open.set_result(False)
 
     async def _wait_for(self, task: asyncio.Task[None], future: asyncio.Future[Any], *, shield: bool = False) -> None:
-        """Wait for a future of the task. If the caller is cancelled, cancel the task and wait until it ends."""
+        """Wait for a future of the task. If the caller is cancelled, cancel the task and wait until the task ends."""
         import anyio
 
         cancelled: asyncio.CancelledError | None = None
@@ -131,7 +131,10 @@ _UNSET: Any = object()
 
 
 def _require_asyncio() -> None:
-    """Raise RuntimeError unless asyncio is running; other event loops cannot start tasks without a task group."""
+    """Raise RuntimeError unless asyncio is running.
+
+    Other event loops cannot start tasks without a task group.
+    """
     try:
         task = asyncio.current_task()
     except RuntimeError:  # asyncio is not running

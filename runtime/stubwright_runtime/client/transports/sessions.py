@@ -100,7 +100,7 @@ class Sessions:
             raise copy(error) from None  # each waiting request raises its own copy
 
     async def _renew(self, lost: Refusal) -> None:
-        """Start a new session. Raises MCPError if it cannot be started."""
+        """Start a new session. Raises MCPError if the session cannot be started."""
         try:
             if self._initialize is None:
                 raise _make_error(lost)

@@ -538,7 +538,7 @@ class InputRequestRunner:
         return result if state is None else {**result, "requestState": await self._states.seal(state, request)}
 
     async def _open_state(self, token: object, request: Request) -> dict[str, Any] | None:
-        """Return the decrypted content of a `requestState`. Raise ProtocolError if it was already used."""
+        """Return the decrypted content of a `requestState`. Raise ProtocolError if the state was already used."""
         if token is None:
             return None
         decoded: dict[str, Any] = json.loads(await self._states.open(token, request))

@@ -264,7 +264,7 @@ def _describe_error(error: BaseException) -> tuple[dict[str, AttributeValue], st
 
 
 def _add_arguments(span: Span, tool: Tool, call_state: CallState) -> None:
-    """Add a call's redacted arguments and its result to a span, unless they are too large."""
+    """Add a call's redacted arguments and its result to a span, each only if its text is not too large."""
     arguments = call_state.arguments or {}
     values = {"gen_ai.tool.call.arguments": tool.redact(arguments)}
     if call_state.result is not None and call_state.status == "completed":

@@ -236,7 +236,7 @@ class StreamEngine:
         return taken
 
     async def _work(self, work: TaskWork, place: bytes, task: str) -> None:
-        """Run one task. If the task does not finish, Redis delivers its ID again."""
+        """Run one task. If the task does not finish, Redis delivers the task's ID again."""
         try:
             if await work(task):
                 await self._stream.remove(place)

@@ -203,7 +203,7 @@ _TOOLSET: Final = HEADER.encode()
 
 
 class _NamedEndpoint:
-    """The endpoint of all tools or of one toolset. It adds the package name to log lines."""
+    """An endpoint of all tools or of one toolset. Log lines of its requests contain the package name."""
 
     def __init__(self, app: ASGIApp, core: Core, toolset: str | None = None) -> None:
         self.app = app

@@ -338,8 +338,8 @@ def _find_other_revision(
 def _validate_stateless(method: str, fields: Mapping[bytes, str], revision: str | None) -> Rejection | None:
     """Validate the headers of a request in MCP 2026-07-28 or later.
 
-    A GET or DELETE with an unknown revision may belong to a session, so it receives 400 instead of 405 (MCP 2025-11-25,
-    basic/transports, "Protocol Version Header").
+    A GET or DELETE with an unknown revision may belong to a session. Such a request receives 400 instead of 405 (MCP
+    2025-11-25, basic/transports, "Protocol Version Header").
     """
     if method in ("GET", "DELETE") and revision not in STATELESS:
         return _UNKNOWN_REVISION

@@ -127,7 +127,7 @@ class Connection:
             sending.add_done_callback(self._batches.discard)
 
     async def _dispatch(self, message: Mapping[str, Any], send: _Send) -> asyncio.Task[None] | None:
-        """Process a message. Return the task that handles it if it is a request."""
+        """Process a message. If the message is a request, return the task that handles it."""
         if "method" not in message:
             self._outgoing.questions.resolve(message)
         elif "id" not in message:
