@@ -131,9 +131,9 @@ def _is_derived(tool: Declaration) -> bool:
 def _make_entry(
     definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
 ) -> Mapping[str, ir.Json]:
-    """Return an entry of `manifest.json`.
+    """Return an entry for `manifest.json`.
 
-    The schemas in `apart` replace the schemas in `definition`, and lack the large shared schemas.
+    The schemas in `apart` omit the large shared schemas, and replace the schemas in `definition`.
     """
     if not apart and not extension:
         return definition

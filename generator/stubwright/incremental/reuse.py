@@ -67,9 +67,9 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """The last run's results that a resolved manifest can reuse, created by `compare`.
+    """The results of the last run that can be reused for a resolved manifest. Created by `compare`.
 
-    The `workers`, if any, generate the code that is not in the cache.
+    `workers`, if any, generate the code that is not in the cache.
     """
 
     before: Cache

@@ -1,6 +1,6 @@
 """Generates strings that match a regular expression.
 
-Supported are characters, classes, groups, alternatives, repetitions and anchors.
+Supports characters, classes, groups, alternatives, repetitions and anchors.
 
 Anchors in the middle are ignored, so callers must validate the generated strings.
 """

@@ -29,8 +29,8 @@ class Key:
         says: The key's meaning, as a phrase.
         takes: The valid values, as a phrase.
         schema: The valid values, as a JSON Schema.
-        source: The evidence's URL.
-        read: The day on which the source was read, such as `2026-11-26`.
+        source: The URL of the evidence.
+        read: The date when the source was read, such as `2026-11-26`.
         certainty: `documented` by the host, or `reported` by users.
     """
 

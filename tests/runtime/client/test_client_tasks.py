@@ -447,7 +447,7 @@ async def test_waiting_has_a_time_and_the_task_goes_on(shop: Any, kind: str) -> 
     events: list[Any] = []
     async with _connected(shop, kind, server, on_call=events.append) as client:
         task = await client.tasks.ship_order(order_id="7")
-        with pytest.raises(TimeoutError, match=r"did not finish in 0.1 seconds; it continues"):
+        with pytest.raises(TimeoutError, match=r"did not finish within 0.1 seconds; it is still running"):
             await task.wait(timeout=0.1)
         assert len(events) == 1
         assert (await task.wait(timeout=10)).order == "7"

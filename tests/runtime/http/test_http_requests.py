@@ -280,7 +280,7 @@ def test_no_other_page_may_call_by_default(urls: Sequence[str], http: httpx2.Cli
             "'https://api.example.com' is not a host, such as",
         ),
         ({"allowed_hosts": ["api.example.com/mcp"]}, ValueError, "is not a host"),
-        ({"path": "mcp"}, ValueError, "path must start with /, not 'mcp'"),
+        ({"path": "mcp"}, ValueError, "path must start with /: 'mcp'"),
     ],
 )
 def test_places_that_no_request_has_are_refused_at_the_start(

@@ -38,7 +38,7 @@ def parse_declaration(text: str, name: Name) -> Code:
             require_declarations(written)
             return trust(text)
         case _:
-            raise ValueError(f"the generated text is not the class `{name}`")
+            raise ValueError(f"the generated text does not define the class `{name}`")
 
 
 def require_declarations(written: ast.ClassDef) -> None:

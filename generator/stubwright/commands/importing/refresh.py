@@ -66,7 +66,7 @@ def _refresh(arguments: argparse.Namespace) -> int:
     if reading.failed:
         return reading.close()
     if not imports:
-        raise UsageError("no manifest or included file records the command that imported it")
+        raise UsageError("no manifest or included file records the command that imported its tools")
     status, fresh, states = 0, dict[str, str](), dict[str, str]()
     for imported in imports.values():
         text = _import_again(imported)

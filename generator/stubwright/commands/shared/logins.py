@@ -115,7 +115,7 @@ def _find_credentials(url: str, arguments: argparse.Namespace) -> Authorization:
     from stubwright.login.authorization import ClientCredentials
 
     if arguments.client_id is not None:
-        raise UsageError(f"--client-id is for --login; --client-credentials reads {_CREDENTIALS[0]}")
+        raise UsageError(f"--client-id is for --login; with --client-credentials, set {_CREDENTIALS[0]} instead")
     values = [os.environ.get(name, "").strip() for name in _CREDENTIALS]
     if not all(values):
         raise UsageError(f"--client-credentials requires the variables {' and '.join(_CREDENTIALS)}")

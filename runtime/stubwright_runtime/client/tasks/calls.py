@@ -184,7 +184,7 @@ class ToolTask(Generic[T_co]):
             await self._call_state.settle(await self._run.wait_for_outcome())
             return
         raise TimeoutError(
-            f"the task of {self._call_state.tool.name!r} did not finish in {seconds} seconds; it continues"
+            f"the task for {self._call_state.tool.name!r} did not finish within {seconds} seconds; it is still running"
         )
 
     async def _settle(self) -> None:

@@ -44,7 +44,7 @@ class TaskExpired(Exception):
 
 
 class TasksUnsupported(Exception):
-    """The server or its revision does not support the operation. The message suggests an alternative."""
+    """The server or its protocol revision does not support the operation. The message suggests an alternative."""
 
     def __init__(self, message: str) -> None:
         super().__init__(replace_controls(message))

@@ -58,7 +58,7 @@ def _are_identical(some: list[Any], others: list[Any]) -> bool:
 
 
 def repair_fields(result: dict[str, Any], method: str, revision: str) -> dict[str, Any]:
-    """Return a result, or, if a sample of its entries is invalid, the result with only that sample.
+    """Return a result unchanged if a sample of its entries is valid, otherwise with only the entries in that sample.
 
     Args:
         result: The result.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class VisibilityStore(Protocol):
-    """Stores which entries are hidden, for all clients of every process, and notifies them of changes."""
+    """Stores which entries are hidden, for the clients of all processes, and notifies those clients of changes."""
 
     async def publish(self, change: Change) -> None:
         """Notify clients of a change."""

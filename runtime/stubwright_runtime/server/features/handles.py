@@ -387,7 +387,7 @@ class HandleRegistry:
         return Handle(handle_id, stored["state"], created, expires, record.version)
 
     def describe_unknown(self, kind: str, principal: Principal) -> str:
-        """Return a predicate for messages about an unknown handle; it suggests tools that create a new one."""
+        """Return the end of a sentence about an unknown handle, which suggests tools that create a new one."""
         scopes, listed = self._server.scopes, self._server.lists.by_name["tools"]
         makers = [
             name

@@ -45,7 +45,7 @@ class Completions:
         self._package = package
 
     def list_required_methods(self) -> list[HandlerMethod]:
-        """Return the handler methods that complete arguments."""
+        """Return the handler methods required for argument completion."""
         rows: list[Template | Prompt] = [*self._package.templates.values(), *self._package.prompts.values()]
         return [
             HandlerMethod(row.completes, ("args: Completing", "ctx: Context"), "Sequence[str]")

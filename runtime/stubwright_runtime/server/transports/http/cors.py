@@ -47,7 +47,7 @@ def check_places(path: str, hosts: Sequence[str], origins: Sequence[str]) -> Non
         if isinstance(values, str):
             raise TypeError(f"{name} must be a list, such as [{values!r}]")
     if path and not path.startswith("/"):
-        raise ValueError(f"path must start with /, not {path!r}")
+        raise ValueError(f"path must start with /: {path!r}")
     for host in hosts:
         if not is_host(host):
             raise ValueError(f"{host!r} is not a host, such as api.example.com, without a scheme or path")
