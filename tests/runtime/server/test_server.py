@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import logging
@@ -16,7 +17,7 @@ import httpx2
 import mcp
 import pytest
 
-from server_fixture import CITIES, SAY, WEATHER, exchange, import_package, write_package
+from server_fixture import CITIES, ENVELOPE, SAY, WEATHER, exchange, import_package, opened, write_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -437,6 +438,27 @@ async def test_progress_goes_to_who_asked(package: Any) -> None:
             assert notes(answers, "notifications/progress") == [
                 {"progressToken": "t", "progress": 1, "total": 3, "message": "one"}
             ]
+
+
+@pytest.mark.parametrize("send", [lambda ctx, done: ctx.progress(done), lambda ctx, _: ctx.log("error", "busy")])
+async def test_a_handler_that_only_sends_messages_can_be_cancelled(package: Any, send: Any) -> None:
+    sent: list[int] = []
+    has_begun = asyncio.Event()
+
+    async def handler(args: Any, ctx: Any) -> str:
+        has_begun.set()
+        for done in range(1000):
+            await send(ctx, done)
+            sent.append(done)
+        return "done"
+
+    async with opened(serve(package, say=handler)) as (write, receive):
+        await write({"id": 1, "method": "tools/call", "params": {"name": "say", "_meta": ENVELOPE}})
+        await has_begun.wait()
+        await write({"method": "notifications/cancelled", "params": {"requestId": 1}})
+        await write({"id": 2, "method": "tools/list", "params": {"_meta": ENVELOPE}})
+        assert (await receive())["id"] == 2
+    assert len(sent) < 1000
 
 
 async def test_log_levels_of_both_eras(package: Any, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:

@@ -130,13 +130,14 @@ class Context:
         """
         if not math.isfinite(done) or not math.isfinite(total or 0):
             raise ValueError(f"progress must be finite, not {done} of {total}")
-        if self._request.has_ended:  # MUST stop after completion (MCP 2025-11-25, basic/utilities/progress)
-            return
-        if done <= self._request.progress:
-            log().debug("%s: progress %s is not sent, because it does not increase", self.name, done)
-            return
-        self._request.progress = done
-        await self._request.channel.send_progress(done, total, None if message is None else clean(message))
+        # MUST stop after completion (MCP 2025-11-25, basic/utilities/progress)
+        if not self._request.has_ended:
+            if done <= self._request.progress:
+                log().debug("%s: progress %s is not sent, because it does not increase", self.name, done)
+            else:
+                self._request.progress = done
+                await self._request.channel.send_progress(done, total, None if message is None else clean(message))
+        await _yield_to_loop()
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Send a log message, if the client accepts its level.
@@ -157,6 +158,7 @@ class Context:
         if level not in LOG_LEVELS:
             raise ValueError(f"unknown log level {level!r}; expected one of {', '.join(LOG_LEVELS)}")
         await self._request.channel.log(level, encode_json(data)[0], logger)
+        await _yield_to_loop()
 
     def on_cancel(self, function: Callable[[], object]) -> None:
         """Call `function` if this request is cancelled while its handler runs (MCP 2025-11-25, cancellation).
@@ -385,6 +387,13 @@ class Context:
         if inspect.iscoroutine(awaitable):
             awaitable.close()  # Python warns if it is never awaited
         raise RuntimeError("ctx.wait works only in plain `def` handlers; in an `async def` handler, use `await`")
+
+
+async def _yield_to_loop() -> None:
+    """Let other requests run. A message that is written or dropped immediately does not suspend its handler, so a
+    handler that only sends messages could not be cancelled and would block the server.
+    """
+    await asyncio.sleep(0)
 
 
 async def _result_of(awaitable: Awaitable[T]) -> T:
