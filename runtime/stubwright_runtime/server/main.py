@@ -19,7 +19,7 @@ from ..values.terminal import replace_controls, to_one_line
 from . import debugger
 from .app import check
 from .app.loader import HandlerLocation, StartError, load_engine, refuse
-from .execution.signals import end_without_threads, stop_signals
+from .execution.signals import end_without_handlers, stop_signals
 from .execution.threads import THREADS
 from .transports import stdout_encoding
 
@@ -304,8 +304,8 @@ def _work(handwritten: HandlerLocation, options: argparse.Namespace) -> None:
     from .worker import work
 
     with _report_handler_failures(core):
-        work(core, until_eof=options.until_end_of_input)
-    end_without_threads()
+        has_ended = work(core, until_eof=options.until_end_of_input)
+    end_without_handlers(has_ended=has_ended)
 
 
 def _manage_tasks(package: Package, options: argparse.Namespace) -> None:
@@ -357,8 +357,10 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
             words = " ".join(f"--scope {scope}" for scope in lacking)
             log().info("entries that require scopes are hidden from the local user; to grant the scopes, add %s", words)
         with _report_handler_failures(core), _workers(handwritten.package, options):
-            server.run(core, held)
-        end_without_threads()  # before stdout is restored, so that threads cannot print to the client
+            has_ended = server.run(core, held)
+        end_without_handlers(
+            has_ended=has_ended
+        )  # before stdout is restored, so that threads cannot print to the client
 
 
 def _serve_http(
@@ -417,7 +419,7 @@ def _serve_http(
                 raise
             if not server.is_aborted and core.lifespan.failure is None:
                 raise StartError("the server failed to start; see the log", status=1) from end
-    end_without_threads()
+    end_without_handlers(has_ended=server.has_ended)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Final, Self
 
 from ..observability.logs import log
+from .execution.event_loop import run_loop
 from .execution.signals import handle_stop_signals, stop_at_end_of
 
 if TYPE_CHECKING:
@@ -30,9 +31,12 @@ _MARGIN: Final = 5.0
 """Seconds between the end of the tasks' grace period and killing the workers."""
 
 
-def work(core: Core, *, until_eof: bool = False) -> None:
-    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives, or until standard input closes."""
-    asyncio.run(_work(core, until_eof))
+def work(core: Core, *, until_eof: bool = False) -> bool:
+    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives, or until standard input closes.
+
+    Returns the result of `run_loop`.
+    """
+    return run_loop(_work(core, until_eof))
 
 
 async def _work(core: Core, until_eof: bool) -> None:

@@ -52,6 +52,13 @@ class Weather(WeatherHandlers):
     async def get_weather(self, args, ctx):
         try:
             tell("STARTED")
+            if args.location == "thread":
+                await asyncio.to_thread(time.sleep, 60)
+            while args.location == "stubborn":
+                try:
+                    await asyncio.sleep(60)
+                except asyncio.CancelledError:
+                    pass
             await anyio.sleep(60)
         finally:
             tell("CANCELLED")
@@ -377,6 +384,30 @@ def test_a_blocked_thread_does_not_hold_up_the_stop(server: Process) -> None:
     assert "LEFT" in log
     assert "a handler is still running in a thread; exiting without waiting for it" in log
     assert time.perf_counter() - started < 30
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"), [("stubborn", "signal"), ("stubborn", "end of input"), ("stubborn", "http"), ("thread", "signal")]
+)
+def test_a_handler_that_ignores_its_cancellation_does_not_hold_up_the_stop(kind: str, way: str, project: Path) -> None:
+    """The client nevertheless receives an error."""
+    arguments = ["--http", "127.0.0.1:0", "--grace", "0"] if way == "http" else []
+    process = Process(project, "--handlers", "weather:Weather", *arguments)
+    call = ("tools/call", {"name": "get-weather", "arguments": {"location": kind}})
+    with ThreadPoolExecutor() as pool, httpx2.Client(timeout=30) as http:
+        if way == "http":
+            asking = pool.submit(spoken(http, process.url(), "2026-07-28"), 1, *call)
+        else:
+            process.send(call[0], {**call[1], "_meta": ENVELOPE})
+        process.await_log("STARTED")
+        process.close() if way == "end of input" else process.popen.send_signal(signal.SIGTERM)
+        assert cut_off(asking.result() if way == "http" else process.receive()) == (None if way == "http" else 1)
+    status, log, _ = process.end()
+    assert status == 0
+    where = " in a thread" if kind == "thread" else ""
+    assert f"a handler is still running{where}; exiting without waiting for it" in log
+    assert "LEFT" in log
+    assert "Traceback" not in log
 
 
 def test_a_client_that_is_gone_ends_the_server_quietly(server: Process) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import anyio
 import pytest
 
+from stubwright_runtime.server.execution import event_loop
 from stubwright_runtime.tasks.engines.memory import MemoryEngine
 
 
@@ -26,3 +29,28 @@ async def test_a_task_whose_last_run_is_ending_is_looked_at_again() -> None:
         with anyio.fail_after(60):
             await done.wait()
     assert asked == ["a", "a", "a"]
+
+
+@pytest.mark.anyio
+async def test_a_task_that_ignores_its_cancellation_is_left(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(event_loop, "CANCEL_TIMEOUT", 0.01)
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def work(task: str) -> bool:
+        has_begun.set()
+        while not may_end.is_set():
+            try:
+                await may_end.wait()
+            except asyncio.CancelledError:
+                assert task == "a"
+        return True
+
+    engine = MemoryEngine()
+    async with asyncio.timeout(60):
+        async with engine.run(work, 0.0):
+            await engine.submit("a")
+            await has_begun.wait()
+    may_end.set()
+    assert "abandoning a task that did not finish after being cancelled" in caplog.text

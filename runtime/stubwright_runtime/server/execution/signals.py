@@ -1,4 +1,4 @@
-"""Handles stop signals, and exits a process whose handlers still run in threads."""
+"""Handles stop signals, and exits a process whose handlers still run."""
 
 from __future__ import annotations
 
@@ -114,10 +114,13 @@ def stop_at_end_of(descriptor: int) -> None:
     threading.Thread(target=read, daemon=True).start()
 
 
-def end_without_threads() -> None:
-    """Wait a second for all threads; if any thread still runs, exit the process with status 0.
+def end_without_handlers(*, has_ended: bool) -> None:
+    """Wait a second for all threads; if any thread or task still runs, exit the process with status 0.
 
-    Python itself would wait forever for a thread that never finishes.
+    Python itself would wait forever for a thread or task that never finishes.
+
+    Args:
+        has_ended: True if the event loop's tasks have ended.
     """
     deadline = time.monotonic() + _GRACE
     threads = [
@@ -125,8 +128,10 @@ def end_without_threads() -> None:
     ]
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
-    if any(thread.is_alive() for thread in threads):
-        log().warning("a handler is still running in a thread; exiting without waiting for it")
+    is_blocked = any(thread.is_alive() for thread in threads)
+    if is_blocked or not has_ended:
+        where = " in a thread" if is_blocked else ""
+        log().warning("a handler is still running%s; exiting without waiting for it", where)
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()

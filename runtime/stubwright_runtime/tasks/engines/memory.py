@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-import anyio
-
 from ...observability.logs import log
+from ...server.execution.cancellation import shield
+from ...server.execution.event_loop import end_tasks
 from ...state.store import StateLost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-
-    from anyio.abc import TaskGroup
 
     from ...server.core.task_engine import TaskWork
 
@@ -27,7 +26,7 @@ class MemoryEngine:
 
     def __init__(self) -> None:
         """Create an engine without tasks."""
-        self._group: TaskGroup | None = None
+        self._running: set[asyncio.Task[None]] | None = None
         self._work: TaskWork | None = None
         self._context = contextvars.Context()
 
@@ -36,22 +35,25 @@ class MemoryEngine:
 
     async def submit(self, task: str) -> None:
         """Implement `TaskEngine.submit`."""
-        if self._group is None or self._work is None:
+        if self._running is None or self._work is None:
             raise StateLost("tasks are not running here")
-        start = self._group.start_soon
-        self._context.run(start, _work_at, self._work, task)  # outside the current request's context
+        # Outside the current request's context.
+        working = self._context.run(asyncio.create_task, _work_at(self._work, task))
+        self._running.add(working)
+        working.add_done_callback(self._running.discard)
 
     @asynccontextmanager
     async def run(self, work: TaskWork | None, grace: float) -> AsyncGenerator[None, None]:
         """Implement `TaskEngine.run`."""
         self._work, self._context = work, contextvars.copy_context()
-        async with anyio.create_task_group() as group:
-            self._group = group
-            try:
-                yield
-            finally:
-                self._group = None
-                group.cancel_scope.cancel()
+        running = self._running = set()
+        try:
+            yield
+        finally:
+            self._running = None
+            with shield():
+                if not await end_tasks(running):
+                    log().warning("abandoning a task that did not finish after being cancelled")
 
 
 async def _work_at(work: TaskWork, task: str) -> None:
@@ -60,6 +62,6 @@ async def _work_at(work: TaskWork, task: str) -> None:
         while True:
             if await work(task):
                 return
-            await anyio.sleep(_RETRY_INTERVAL)
+            await asyncio.sleep(_RETRY_INTERVAL)
     except Exception:  # noqa: BLE001 - other tasks continue
         log().exception("a task could not be run")

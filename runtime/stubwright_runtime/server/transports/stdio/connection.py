@@ -6,10 +6,12 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from ....mcp.errors import ProtocolError
+from ....mcp.errors import INTERNAL_ERROR, ProtocolError
 from ....mcp.revisions import HANDSHAKES
 from ....observability.logs import log
 from ....values.modules import is_observed
+from ...app.core import STOPPED
+from ...execution.event_loop import CANCEL_TIMEOUT
 from ...protocol.changes import ChangeNotifier
 from ...protocol.messages import encode_error, parse, read, refuse_long, validate
 from ...protocol.refusals import STATELESS, refuse_id_in_use, refuse_late_handshake
@@ -199,7 +201,9 @@ class Connection:
             while self._output.is_full:
                 await self._output.wait_for_change()
             result = await self._lifecycle.answer(request)
-            await send(self._lifecycle.encode_response(request, result))
+            # MCP, cancellation: SHOULD NOT send a response for a cancelled request, even if its handler continued
+            if not request.is_cancelled:
+                await send(self._lifecycle.encode_response(request, result))
         except asyncio.CancelledError:
             if not request.is_cancelled:
                 raise
@@ -237,12 +241,18 @@ class Connection:
             self._notifier.on_change(change)
 
     async def abort_requests(self) -> None:
-        """End the pending requests with errors."""
+        """End the pending requests with errors, also those whose handlers ignore their cancellation."""
         self._core.end_streams()
         self._core.end_requests()
         with suppress(TimeoutError):
             async with asyncio.timeout(_ABORT_SECONDS):
                 await self.wait_for_answers()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ABORT_SECONDS):
+                for request_id, request in [*self._requests.items()]:
+                    log().warning("a handler is still running; its request ends without a result")
+                    request.is_cancelled = True  # the handler's own response is not sent
+                    await self._output.send(encode_error(request_id, ProtocolError(INTERNAL_ERROR, STOPPED)))
 
     async def disconnect(self) -> None:
         """Wait for pending requests after the end of the input, then abort the remaining requests.
@@ -267,7 +277,7 @@ class Connection:
         return [*tasks, *self._batches]
 
     async def close(self) -> None:
-        """Cancel all tasks of the connection and wait until they have ended."""
+        """Cancel all tasks of the connection, and wait for at most `CANCEL_TIMEOUT`."""
         if self._end_session is not None:
             self._end_session()
         self._core.publishers.remove(self._publish)
@@ -277,7 +287,7 @@ class Connection:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks)
+            await asyncio.wait(tasks, timeout=CANCEL_TIMEOUT)
 
 
 class _Batch:

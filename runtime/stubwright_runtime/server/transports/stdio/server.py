@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ....observability.logs import log
 from ...calls.watchdog import watch_loop
+from ...execution.event_loop import run_loop
 from ...execution.signals import handle_stop_signals, stop_signals
 from .connection import Connection
 from .reader import read_lines
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .wire import StdioPipes
 
 
-def run(core: Core, wire: StdioPipes) -> None:
+def run(core: Core, wire: StdioPipes) -> bool:
     """Serve until the client closes a pipe, or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives.
 
     Pending requests then receive an error. A second signal kills the process immediately.
@@ -30,8 +31,10 @@ def run(core: Core, wire: StdioPipes) -> None:
     Args:
         core: The server, without a transport.
         wire: The file descriptors that carry messages.
+
+    Returns the result of `run_loop`.
     """
-    asyncio.run(_serve(core, wire))
+    return run_loop(_serve(core, wire))
 
 
 async def _serve(core: Core, wire: StdioPipes) -> None:

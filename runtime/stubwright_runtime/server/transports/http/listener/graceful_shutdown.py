@@ -15,6 +15,7 @@ from uvicorn.lifespan.on import LifespanOn
 from .....mcp.errors import INTERNAL_ERROR
 from .....observability.logs import log
 from ....app.core import STOPPED
+from ....execution.event_loop import run_loop
 from ....execution.signals import stop_signals
 from ..rejections import Rejection
 from .connections import (
@@ -133,7 +134,11 @@ class _ClosingApp:
 
 
 class GracefulServer(uvicorn.Server):
-    """A uvicorn server that completes pending requests before it stops."""
+    """A uvicorn server that completes pending requests before it stops.
+
+    Attributes:
+        has_ended: False if handlers still run after the shutdown, because they ignore their cancellation.
+    """
 
     def __init__(
         self,
@@ -155,6 +160,7 @@ class GracefulServer(uvicorn.Server):
             is_explained: Returns whether the application's failure is reported elsewhere, so that its traceback is
                 omitted.
         """
+        self.has_ended = True
         self._seconds = seconds
         self._stop = stop
         self._abort_requests = abort_requests
@@ -182,6 +188,10 @@ class GracefulServer(uvicorn.Server):
     def is_aborted(self) -> bool:
         """True if a stop signal arrived before the application started."""
         return isinstance(self.lifespan, _Lifespan) and self.lifespan.is_aborted
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a stop signal arrives."""
+        self.has_ended = run_loop(self.serve(sockets), self.config.get_loop_factory())
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start serving. The accept queue is longer than uvicorn's."""
