@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import gc
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp
+import mcp_types
 import pytest
 from mcp import ClientSession
+from mcp.shared.message import SessionMessage
 
 from packages import generate, imported, manifest, tool
+from server_fixture import ENVELOPE
 from stubwright_runtime import MCPError
 
 if TYPE_CHECKING:
@@ -60,6 +65,30 @@ async def test_an_open_client_stays_open(kind: str, package: ModuleType) -> None
                 with pytest.raises(MCPError, match=r"^not today$"):
                     await typed.echo(text="no")
         assert (await client.call_tool("echo", {"text": "still open"})).content[0].text == "still open"
+
+
+@pytest.mark.parametrize("kind", ["session", "legacy", "auto"])
+async def test_calls_after_its_owner_closed_the_client_fail(kind: str, package: ModuleType) -> None:
+    async with AsyncExitStack() as stack:
+        async with opened(kind, package) as client:
+            typed = await stack.enter_async_context(package.HeldClient.connect(client))
+            await typed.echo(text="hello")
+        with pytest.raises(MCPError, match="closed") as caught:
+            await typed.echo(text="hello")
+    assert caught.value.error.code == mcp_types.CONNECTION_CLOSED
+
+
+async def test_a_response_after_the_client_has_closed_its_stream_is_dropped(
+    package: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = package.build_server(Handlers())
+    async with server as (reading, writing):
+        await reading.aclose()
+        call = mcp_types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping", params={"_meta": ENVELOPE})
+        await writing.send(SessionMessage(call))
+        await anyio.wait_all_tasks_blocked()
+    gc.collect()
+    assert not caplog.records
 
 
 async def test_an_open_client_receives_changes_before_2026_07_28(package: ModuleType) -> None:

@@ -11,6 +11,7 @@ import mcp_types as types
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from .client import MOST_ROUNDS
+from .mcp_error import MCPError
 from .requests import Requests
 
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ class WrappedClient(Requests):
 
     @property
     def _session(self) -> Any:
-        return find_session(self.wrapped)
+        """The open session. Raises MCPError if the caller has closed the client."""
+        if (session := find_session(self.wrapped)) is None:
+            raise MCPError(code=types.CONNECTION_CLOSED, message="the wrapped client was closed")
+        return session
 
     @property
     def _is_version_1(self) -> bool:
@@ -89,7 +93,7 @@ class WrappedClient(Requests):
 
     async def __aenter__(self) -> WrappedClient:
         """Open the client if it is not open. Raises RuntimeError for a session that is not initialized."""
-        if self._session is None:
+        if find_session(self.wrapped) is None:
             await self._exits.enter_async_context(self.wrapped)
         if self.protocol_version is None:
             raise RuntimeError("the session is not initialized; await its `initialize()` first")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -32,7 +32,8 @@ async def open_streams(
     write_stream, outgoing = anyio.create_memory_object_stream[SessionMessage](16)
 
     async def deliver(line: bytes) -> None:
-        await incoming.send(SessionMessage(read_message(line)))
+        with suppress(anyio.BrokenResourceError):  # the client has closed its stream
+            await incoming.send(SessionMessage(read_message(line)))
 
     async with incoming, outgoing, open_connection(core, deliver) as send, anyio.create_task_group() as tasks:
 
