@@ -489,9 +489,12 @@ def _run_in_another_loop(call: Callable[[], Coroutine[Any, Any, object]]) -> Non
 
 @pytest.mark.anyio
 async def test_another_event_loop_is_refused_and_breaks_nothing() -> None:
-    async with EchoClient.connect(echo()) as client:
+    connection = EchoClient.connect(echo())
+    async with connection as client:
         with pytest.raises(RuntimeError, match="belongs to another event loop"):
             await asyncio.to_thread(_run_in_another_loop, client.ping)
+        with pytest.raises(RuntimeError, match="belongs to another event loop; leave its"):
+            await asyncio.to_thread(_run_in_another_loop, lambda: connection.__aexit__(None, None, None))
         with pytest.raises(RuntimeError, match="belongs to another event loop"):
             await asyncio.to_thread(_run_in_another_loop, changes(client).__aenter__)
         assert await client.ping()

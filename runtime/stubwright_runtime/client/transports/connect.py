@@ -230,7 +230,13 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the connection. If the block was cancelled, cancel the connection's task, too."""
+        """Close the connection. If the block was cancelled, cancel the connection's task, too.
+
+        Raises:
+            RuntimeError: The connection was opened in another event loop.
+        """
+        if self._task is not None:
+            self._task.check_loop()
         if self._closing is not None:
             self._closing()
         task, self._task = self._task, None

@@ -53,6 +53,15 @@ class OwnerTask:
             if variable.get(_UNSET) is not value:
                 self._adopted.append((variable, variable.set(value)))
 
+    def check_loop(self) -> None:
+        """Check that the task belongs to the current event loop; `close` would wait forever for a task of another.
+
+        Raises:
+            RuntimeError: The task belongs to another event loop.
+        """
+        if self._task is not None and self._task.get_loop() is not asyncio.get_running_loop():
+            raise RuntimeError("this client belongs to another event loop; leave its `async with` block in that loop")
+
     async def close(self, *, cancel: bool, seconds: float | None = None) -> None:
         """Exit the context manager.
 
