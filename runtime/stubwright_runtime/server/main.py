@@ -304,8 +304,8 @@ def _work(handwritten: HandlerLocation, options: argparse.Namespace) -> None:
     from .worker import work
 
     with _report_handler_failures(core):
-        has_ended = work(core, until_eof=options.until_end_of_input)
-    end_without_handlers(has_ended=has_ended)
+        work(core, until_eof=options.until_end_of_input)
+    end_without_handlers()
 
 
 def _manage_tasks(package: Package, options: argparse.Namespace) -> None:
@@ -357,10 +357,8 @@ def _serve_stdio(handwritten: HandlerLocation, options: argparse.Namespace) -> N
             words = " ".join(f"--scope {scope}" for scope in lacking)
             log().info("entries that require scopes are hidden from the local user; to grant the scopes, add %s", words)
         with _report_handler_failures(core), _workers(handwritten.package, options):
-            has_ended = server.run(core, held)
-        end_without_handlers(
-            has_ended=has_ended
-        )  # before stdout is restored, so that threads cannot print to the client
+            server.run(core, held)
+        end_without_handlers()  # before stdout is restored, so that threads cannot print to the client
 
 
 def _serve_http(
@@ -419,19 +417,24 @@ def _serve_http(
                 raise
             if not server.is_aborted and core.lifespan.failure is None:
                 raise StartError("the server failed to start; see the log", status=1) from end
-    end_without_handlers(has_ended=server.has_ended)
+    end_without_handlers()
 
 
 @contextmanager
 def _report_handler_failures(core: Core) -> Generator[None, None, None]:
-    """Raise a one-line StartError if entering or exiting the handlers failed."""
+    """Exit with a one-line error if entering or exiting the handlers failed."""
     try:
         yield
     except Exception:
         if core.lifespan.failure is None:
             raise
     if (failure := core.lifespan.failure) is not None:
-        refuse(failure.action, failure.error, status=1)
+        try:
+            refuse(failure.action, failure.error, status=1)
+        except StartError as error:
+            _print_error(f"{core.package.name}: {error}")
+            end_without_handlers(error.status)
+            raise SystemExit(error.status) from None
 
 
 def _build(handwritten: HandlerLocation, options: argparse.Namespace) -> Core:

@@ -31,12 +31,9 @@ _MARGIN: Final = 5.0
 """Seconds between the end of the tasks' grace period and killing the workers."""
 
 
-def work(core: Core, *, until_eof: bool = False) -> bool:
-    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives, or until standard input closes.
-
-    Returns the result of `run_loop`.
-    """
-    return run_loop(_work(core, until_eof))
+def work(core: Core, *, until_eof: bool = False) -> None:
+    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives, or until standard input closes."""
+    run_loop(_work(core, until_eof))
 
 
 async def _work(core: Core, until_eof: bool) -> None:

@@ -386,6 +386,18 @@ def test_a_blocked_thread_does_not_hold_up_the_stop(server: Process) -> None:
     assert time.perf_counter() - started < 30
 
 
+@pytest.mark.parametrize("kind", ["stubborn", "thread"])
+def test_a_handler_that_ignores_its_cancellation_is_left_if_the_exit_fails(kind: str, project: Path) -> None:
+    process = Process(project, "--handlers", "weather:Lost")
+    process.send("tools/call", {"name": "get-weather", "arguments": {"location": kind}, "_meta": ENVELOPE})
+    process.await_log("STARTED")
+    process.popen.send_signal(signal.SIGTERM)
+    status, log, _ = process.end()
+    assert status == 1
+    assert "the handlers failed to exit: RuntimeError: database is gone" in log
+    assert log.splitlines()[-1].endswith("exiting without waiting for it")
+
+
 @pytest.mark.parametrize(
     ("kind", "way"), [("stubborn", "signal"), ("stubborn", "end of input"), ("stubborn", "http"), ("thread", "signal")]
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -12,44 +12,42 @@ if TYPE_CHECKING:
 CANCEL_TIMEOUT: Final = 1.0
 """Seconds in which cancelled tasks can end."""
 
+ABANDONED: Final[set[asyncio.Task[Any]]] = set()
+"""Tasks that were still running when their event loop stopped, because they ignore their cancellation."""
+
 
 def run_loop(
     main: Coroutine[object, object, None], make_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
-) -> bool:
+) -> None:
     """Run a coroutine in a new event loop, like `asyncio.run`, but do not wait for tasks and threads that do not end.
+
+    Call `end_without_handlers` afterwards.
 
     Args:
         main: The coroutine.
         make_loop: Creates the event loop; by default asyncio's.
-
-    Returns:
-        True if all tasks have ended. Otherwise, the process must exit without running Python's cleanup; see
-        `end_without_handlers`.
     """
-    has_ended = True
 
     async def run() -> None:
-        nonlocal has_ended
         asyncio.get_running_loop().set_default_executor(_Executor())
         try:
             await main
         finally:
-            has_ended = await end_tasks(asyncio.all_tasks() - {asyncio.current_task()})
+            ABANDONED.update(await end_tasks(asyncio.all_tasks() - {asyncio.current_task()}))
 
     runner = asyncio.Runner(loop_factory=make_loop)
     try:
         runner.run(run())
     finally:
-        if has_ended:
+        if not ABANDONED:  # otherwise it would wait for them
             runner.close()
-    return has_ended
 
 
-async def end_tasks(tasks: set[asyncio.Task[None]]) -> bool:
-    """Cancel tasks, wait for at most `CANCEL_TIMEOUT`, and return whether all have ended."""
+async def end_tasks(tasks: set[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
+    """Cancel tasks, wait for at most `CANCEL_TIMEOUT`, and return the tasks that are still running."""
     for task in tasks:
         task.cancel()
-    return not tasks or not (await asyncio.wait(tasks, timeout=CANCEL_TIMEOUT))[1]
+    return (await asyncio.wait(tasks, timeout=CANCEL_TIMEOUT))[1] if tasks else set()
 
 
 class _Executor(ThreadPoolExecutor):

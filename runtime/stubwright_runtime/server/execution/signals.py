@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ...observability.logs import log
+from .event_loop import ABANDONED
 
 if TYPE_CHECKING:
     import asyncio
@@ -114,13 +115,10 @@ def stop_at_end_of(descriptor: int) -> None:
     threading.Thread(target=read, daemon=True).start()
 
 
-def end_without_handlers(*, has_ended: bool) -> None:
-    """Wait a second for all threads; if any thread or task still runs, exit the process with status 0.
+def end_without_handlers(status: int = 0) -> None:
+    """Wait a second for all threads; if any thread or task still runs, exit the process with `status`.
 
     Python itself would wait forever for a thread or task that never finishes.
-
-    Args:
-        has_ended: True if the event loop's tasks have ended.
     """
     deadline = time.monotonic() + _GRACE
     threads = [
@@ -129,10 +127,10 @@ def end_without_handlers(*, has_ended: bool) -> None:
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     is_blocked = any(thread.is_alive() for thread in threads)
-    if is_blocked or not has_ended:
+    if is_blocked or ABANDONED:
         where = " in a thread" if is_blocked else ""
         log().warning("a handler is still running%s; exiting without waiting for it", where)
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(status)

@@ -52,7 +52,7 @@ class MemoryEngine:
         finally:
             self._running = None
             with shield():
-                if not await end_tasks(running):
+                if await end_tasks(running):
                     log().warning("abandoning a task that did not finish after being cancelled")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .wire import StdioPipes
 
 
-def run(core: Core, wire: StdioPipes) -> bool:
+def run(core: Core, wire: StdioPipes) -> None:
     """Serve until the client closes a pipe, or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives.
 
     Pending requests then receive an error. A second signal kills the process immediately.
@@ -31,10 +31,8 @@ def run(core: Core, wire: StdioPipes) -> bool:
     Args:
         core: The server, without a transport.
         wire: The file descriptors that carry messages.
-
-    Returns the result of `run_loop`.
     """
-    return run_loop(_serve(core, wire))
+    run_loop(_serve(core, wire))
 
 
 async def _serve(core: Core, wire: StdioPipes) -> None:

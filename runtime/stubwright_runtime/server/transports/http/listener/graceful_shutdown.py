@@ -134,11 +134,7 @@ class _ClosingApp:
 
 
 class GracefulServer(uvicorn.Server):
-    """A uvicorn server that completes pending requests before it stops.
-
-    Attributes:
-        has_ended: False if handlers still run after the shutdown, because they ignore their cancellation.
-    """
+    """A uvicorn server that completes pending requests before it stops."""
 
     def __init__(
         self,
@@ -160,7 +156,6 @@ class GracefulServer(uvicorn.Server):
             is_explained: Returns whether the application's failure is reported elsewhere, so that its traceback is
                 omitted.
         """
-        self.has_ended = True
         self._seconds = seconds
         self._stop = stop
         self._abort_requests = abort_requests
@@ -191,7 +186,7 @@ class GracefulServer(uvicorn.Server):
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until a stop signal arrives."""
-        self.has_ended = run_loop(self.serve(sockets), self.config.get_loop_factory())
+        run_loop(self.serve(sockets), self.config.get_loop_factory())
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start serving. The accept queue is longer than uvicorn's."""
