@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import json
 import logging
 import os
@@ -12,6 +13,7 @@ import select
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -971,6 +973,31 @@ async def test_the_last_output_of_a_process_is_read_although_its_input_is_closed
     process.pipe_connection_lost(1, None)
     await process.close(2)
     assert received.lines == [b"1", b"2"]
+
+
+async def test_the_output_of_an_ended_process_is_read_after_a_pause() -> None:
+    process, received = await open_process("input(); print(1)")
+    process._output.pause_reading()
+    process._is_paused = True
+    await process.send({})
+    await process._exited.wait()
+    process._heard = 0.0  # the pause was long
+    process._check_silence()
+    process.resume()
+    process._check_silence()
+    await asyncio.wait_for(received.ended.wait(), 10)
+    await process.close(2)
+    assert received.lines == [b"1"]
+
+
+async def test_a_closed_process_is_released() -> None:
+    process, received = await open_process("input()")
+    await process.close(2)
+    await asyncio.sleep(0)
+    released = weakref.ref(process)
+    del process, received
+    gc.collect()
+    assert released() is None
 
 
 @pytest.mark.parametrize("iterations", range(2, 6))

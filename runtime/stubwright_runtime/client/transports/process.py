@@ -284,7 +284,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     def _resume_reading(self) -> None:
         if self._is_paused:
-            self._is_paused = False
+            self._is_paused, self._heard = False, asyncio.get_running_loop().time()
             self._output.resume_reading()
 
     def pause_writing(self) -> None:
@@ -299,7 +299,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
         """Fail the connection when the process has closed a pipe."""
         self._writable.set()
         if fd == 0:  # by exiting, perhaps, and then its last output is still unread
-            asyncio.get_running_loop().call_later(_EXIT_SECONDS, self._check_exit)
+            if not self._is_closing:
+                asyncio.get_running_loop().call_later(_EXIT_SECONDS, self._check_exit)
             return
         if self._begun.strip() and not self._has_ended and not self._is_closing:
             self._lines.append(bytes(self._begun))
@@ -315,12 +316,12 @@ class ServerProcess(asyncio.SubprocessProtocol):
             loop.call_later(_EXIT_SECONDS, self._check_silence)
 
     def _check_silence(self) -> None:
-        loop = asyncio.get_running_loop()
-        left = self._heard + _EXIT_SECONDS - loop.time()
         if self._has_ended or self._is_closing:
             return
-        if left > 0 or self._is_paused:
-            loop.call_later(max(left, _POLL), self._check_silence)
+        loop = asyncio.get_running_loop()
+        left = _EXIT_SECONDS if self._is_paused else self._heard + _EXIT_SECONDS - loop.time()
+        if left > 0:
+            loop.call_later(left, self._check_silence)
         else:
             self._end()
 
