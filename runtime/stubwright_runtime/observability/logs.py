@@ -126,9 +126,9 @@ class LogThrottle:
 def redact_library_logs() -> None:
     """Redact libraries' records, whatever handlers the process has."""
     for name in {*_LATE, *logging.root.manager.loggerDict} - _SEEN:
-        _SEEN.add(name)
         if name.partition(".")[0] in _OTHERS:
             logging.getLogger(name).addFilter(REDACTION)
+        _SEEN.add(name)  # last, because another thread may connect in the meantime
 
 
 class _Handler(logging.StreamHandler[Any]):
