@@ -1000,17 +1000,42 @@ async def test_a_closed_process_is_released() -> None:
     assert released() is None
 
 
-@pytest.mark.parametrize("iterations", range(2, 6))
-async def test_a_start_that_is_cancelled_ends_with_its_process(iterations: int) -> None:
-    bounds = Bounds(None)
-    process = ServerProcess(Command("sh", ["-c", "sleep 60; :"]), bounds, None)  # its child keeps the pipes open
-    connecting = asyncio.ensure_future(RpcClient(process, bounds, read_timeout_seconds=5).__aenter__())
-    for _ in range(iterations):
-        await asyncio.sleep(0)
-    connecting.cancel()
+async def test_a_start_that_is_cancelled_ends_with_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    connect_read_pipe = loop.connect_read_pipe
+
+    async def connect_cancelled(protocol: Any, pipe: Any) -> Any:
+        select.select([pipe], [], [])
+        for _ in range(2):
+            connecting.cancel()
+            await asyncio.sleep(0)
+        return await connect_read_pipe(protocol, pipe)
+
+    monkeypatch.setattr(loop, "connect_read_pipe", connect_cancelled)
+    process = ServerProcess(Command("sh", ["-c", "sleep 60 & echo; wait"]), Bounds(None), None)
+    connecting = asyncio.ensure_future(RpcClient(process, Bounds(None), read_timeout_seconds=0.4).__aenter__())
     _, pending = await asyncio.wait((connecting,), timeout=10)
     assert not pending
     assert connecting.cancelled()
     pid = process._transport.get_pid()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_a_start_that_fails_after_it_is_cancelled_is_not_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    async def fail_late(*_: object, **__: object) -> None:
+        attempts[0].cancel()
+        await asyncio.sleep(0)
+        raise FileNotFoundError
+
+    monkeypatch.setattr(loop, "subprocess_exec", fail_late)
+    process = ServerProcess(Command("missing"), Bounds(None), None)
+    attempts = [asyncio.ensure_future(RpcClient(process, Bounds(None)).__aenter__())]
+    await asyncio.wait(attempts)
+    assert attempts.pop().cancelled()
+    gc.collect()  # asyncio logs exceptions that nothing has read
+    assert not caplog.records

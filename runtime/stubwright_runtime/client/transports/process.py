@@ -380,13 +380,14 @@ async def _complete(starting: asyncio.Future[Any]) -> None:
     If asyncio's own start is cancelled, it kills the process and waits for pipes that it never closes.
     """
     try:
-        await asyncio.shield(starting)
+        await asyncio.wait((starting,))
     except asyncio.CancelledError:
         while not starting.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait((starting,))
         starting.exception()  # otherwise asyncio logs it
         raise
+    starting.result()  # raises the exception from starting
 
 
 def _describe_exit(status: int | None) -> str:
