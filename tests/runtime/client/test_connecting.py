@@ -19,6 +19,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import Mock
 
 import anyio
 import httpx2
@@ -964,6 +965,17 @@ async def test_output_before_the_first_request_is_read_in_order(monkeypatch: pyt
     await asyncio.wait_for(received.ended.wait(), 10)
     await process.close(2)
     assert received.lines == [b"%d" % number for number in range(count)]
+
+
+@pytest.mark.parametrize("is_closing", [False, True])
+async def test_output_is_read_directly_after_the_output_that_the_loop_has_scheduled(is_closing: bool) -> None:
+    output = Mock(is_closing=lambda: is_closing)
+    process = ServerProcess(Command("x"), Bounds(None), None)
+    process._errors.start()
+    process.connection_made(Mock(get_pipe_transport=lambda _: output))
+    output.set_protocol.assert_not_called()
+    await asyncio.sleep(0)
+    assert output.set_protocol.call_count == (not is_closing)
 
 
 async def test_the_last_output_of_a_process_is_read_although_its_input_is_closed() -> None:

@@ -217,7 +217,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._transport = transport
         self._input = transport.get_pipe_transport(0)
         self._output = transport.get_pipe_transport(1)
-        asyncio.get_running_loop().call_soon(self._read_directly)  # after the output that asyncio has scheduled
+        asyncio.get_running_loop().call_soon(self._read_directly)  # uvloop delivers earlier output in between
 
     def _read_directly(self) -> None:
         if not self._output.is_closing():
