@@ -989,9 +989,13 @@ async def test_the_list_is_read_as_far_as_the_tool() -> None:
 
 @pytest.mark.parametrize("kind", [*ERAS, "http legacy"])
 async def test_where_there_are_no_such_headers_nothing_is_listed(kind: str) -> None:
-    script = Script(_text("rows"), [_tool("query", _REGION)])
+    async def refuse(_: Any) -> Mapping[str, Any]:
+        raise mcp.MCPError(code=mcp_types.HEADER_MISMATCH, message="Mcp-Param-Region is missing")
+
+    script = Script(refuse, [_tool("query", _REGION)])
     async with _reached(kind, script) as client:
-        await client.query(region="us-west1")
+        with pytest.raises(mcp.MCPError, match="Mcp-Param-Region is missing"):
+            await client.query(region="us-west1")
     assert script.asked == ["tools/call"]
 
 

@@ -68,7 +68,7 @@ class ParameterHeaders:
         try:
             return await send(params)
         except MCPError as mismatch:
-            if mismatch.code != HEADER_MISMATCH or not self._has_headers or not await self._list(tool.name, seconds):
+            if mismatch.code != HEADER_MISMATCH or not self._mirrors() or not await self._list(tool.name, seconds):
                 raise
         return await send(params)
 
