@@ -995,6 +995,7 @@ async def test_the_output_of_an_ended_process_is_read_after_a_pause() -> None:
     await process._exited.wait()
     process._heard = 0.0  # the pause was long
     process._check_silence()
+    process._check_exit()
     process.resume()
     process._check_silence()
     await asyncio.wait_for(received.ended.wait(), 10)
