@@ -1050,5 +1050,5 @@ async def test_a_start_that_fails_after_it_is_cancelled_is_not_logged(
     attempts = [asyncio.ensure_future(RpcClient(process, Bounds(None)).__aenter__())]
     await asyncio.wait(attempts)
     assert attempts.pop().cancelled()
-    gc.collect()  # asyncio logs exceptions that nothing has read
+    gc.collect()  # asyncio logs unread exceptions
     assert not caplog.records
