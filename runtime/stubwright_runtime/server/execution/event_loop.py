@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -27,20 +26,15 @@ def run_loop(
         main: The coroutine.
         make_loop: Creates the event loop; by default asyncio's.
     """
-
-    async def run() -> None:
-        asyncio.get_running_loop().set_default_executor(_Executor())
-        try:
-            await main
-        finally:
-            ABANDONED.update(await end_tasks(asyncio.all_tasks() - {asyncio.current_task()}))
-
     runner = asyncio.Runner(loop_factory=make_loop)
+    loop = runner.get_loop()
     try:
-        runner.run(run())
-    finally:
-        if not ABANDONED:  # otherwise it would wait for them
-            runner.close()
+        runner.run(main)
+    finally:  # not in a task, which Ctrl-C or SystemExit in another task can interrupt
+        ABANDONED.update(loop.run_until_complete(end_tasks(asyncio.all_tasks(loop))))
+        closing = {loop.create_task(loop.shutdown_asyncgens())}
+        ABANDONED.update(loop.run_until_complete(asyncio.wait(closing, timeout=CANCEL_TIMEOUT))[1])
+        loop.close()  # unlike `Runner.close`, does not wait for threads
 
 
 async def end_tasks(tasks: set[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
@@ -48,10 +42,3 @@ async def end_tasks(tasks: set[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
     for task in tasks:
         task.cancel()
     return (await asyncio.wait(tasks, timeout=CANCEL_TIMEOUT))[1] if tasks else set()
-
-
-class _Executor(ThreadPoolExecutor):
-    """The executor of `asyncio.to_thread`. Its shutdown does not wait for running functions."""
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - called with it
-        super().shutdown(wait=False, cancel_futures=cancel_futures)
