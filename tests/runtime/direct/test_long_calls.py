@@ -24,6 +24,7 @@ from stubwright_runtime.server.app.builder import build_core
 from stubwright_runtime.server.transports.http import events
 from stubwright_runtime.server.transports.http.asgi import asgi_app
 from stubwright_runtime.server.transports.lifecycle import Lifecycle
+from stubwright_runtime.server.transports.stdio import connection as connection_module
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.reader import Line
 
@@ -507,3 +508,43 @@ def test_calls_whose_streams_were_released_count_until_they_end(way: Any, packag
             asyncio.run(use(f"{url}/mcp"))
     finally:
         del core.package.manifest["storage"]
+
+
+@pytest.mark.anyio
+async def test_calls_that_ignore_their_cancellation_are_answered_once(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless the client cancelled them. Other requests in the same batch keep their responses."""
+
+    class Stubborn:
+        async def wait(self, args: Any, ctx: Any) -> str:
+            begun.release()
+            while not may_end.is_set():
+                try:
+                    await may_end.wait()
+                except asyncio.CancelledError:
+                    continue
+            return "done"
+
+    monkeypatch.setattr(connection_module, "_ABORT_SECONDS", 0.01)
+    monkeypatch.setattr(connection_module, "CANCEL_TIMEOUT", 0.01)
+    begun, may_end, sink = asyncio.Semaphore(0), asyncio.Event(), Sink()
+    core = build_core(package.TOOLS["wait"].package, Stubborn())
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
+    async with core.lifespan(), asyncio.timeout(60):
+        connection = Connection(core, sink)  # type: ignore[arg-type]
+        await connection.handle(line_of(handshake("2025-03-26")))
+        await connection.wait_for_answers()
+        await connection.handle(line_of([request("ping", "ping", {}, stateless=False), {**CALL, "id": "call"}]))
+        await connection.handle(line_of(CALL))
+        for _ in range(2):
+            await begun.acquire()
+        await connection.handle(line_of(cancel))
+        await connection.abort_requests()
+        await connection.abort_requests()  # a signal after the end of the input
+        assert [line["id"] for line in sink.lines] == ["hello", "call"]
+        await connection.close()
+        may_end.set()
+        await connection.wait_for_answers()
+    assert [line["id"] for line in sink.lines[2]] == ["ping"]
+    assert len(sink.lines) == 3

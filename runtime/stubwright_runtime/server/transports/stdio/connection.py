@@ -247,11 +247,13 @@ class Connection:
         with suppress(TimeoutError):
             async with asyncio.timeout(_ABORT_SECONDS):
                 await self.wait_for_answers()
+        unanswered = {key: request for key, request in self._requests.items() if not request.is_cancelled}
+        for request in unanswered.values():
+            request.is_cancelled = True  # the handler's own response is not sent
         with suppress(TimeoutError):
             async with asyncio.timeout(_ABORT_SECONDS):
-                for request_id, request in [*self._requests.items()]:
+                for request_id in unanswered:
                     log().warning("a handler is still running; its request ends without a result")
-                    request.is_cancelled = True  # the handler's own response is not sent
                     await self._output.send(encode_error(request_id, ProtocolError(INTERNAL_ERROR, STOPPED)))
 
     async def disconnect(self) -> None:
@@ -306,8 +308,10 @@ class _Batch:
         self._responses.append(response)
 
     async def send(self) -> None:
-        """Wait for all requests, and send any responses. Cancelled requests get no response."""
-        if self.tasks:
-            await asyncio.wait(self.tasks)
-        if self._responses:
-            await self._output.send(b"[%b]" % b",".join(self._responses))
+        """Wait for all requests, and send any responses, even if cancelled. Cancelled requests get no response."""
+        try:
+            if self.tasks:
+                await asyncio.wait(self.tasks)
+        finally:
+            if self._responses:
+                await self._output.send(b"[%b]" % b",".join(self._responses))
