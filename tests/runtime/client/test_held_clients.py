@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from mcp.shared.message import SessionMessage
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE
 from stubwright_runtime import MCPError
+from stubwright_runtime.server.transports.stdio import connection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -87,6 +89,32 @@ async def test_a_response_after_the_client_has_closed_its_stream_is_dropped(
         call = mcp_types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping", params={"_meta": ENVELOPE})
         await writing.send(SessionMessage(call))
         await anyio.wait_all_tasks_blocked()
+    gc.collect()
+    assert not caplog.records
+
+
+async def test_a_response_after_the_connection_has_closed_is_dropped(
+    package: ModuleType, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stubborn:
+        async def echo(self, args: Any, ctx: object) -> str:
+            has_begun.set()
+            while not may_end.is_set():
+                try:
+                    await may_end.wait()
+                except asyncio.CancelledError:
+                    continue
+            return "late"
+
+    monkeypatch.setattr(connection, "CANCEL_TIMEOUT", 0.01)
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
+    params = {"name": "echo", "arguments": {"text": "hello"}, "_meta": ENVELOPE}
+    async with package.build_server(Stubborn()) as (_, writing):
+        call = mcp_types.JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/call", params=params)
+        await writing.send(SessionMessage(call))
+        await has_begun.wait()
+    may_end.set()
+    await anyio.wait_all_tasks_blocked()
     gc.collect()
     assert not caplog.records
 

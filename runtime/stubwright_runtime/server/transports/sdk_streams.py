@@ -32,7 +32,8 @@ async def open_streams(
     write_stream, outgoing = anyio.create_memory_object_stream[SessionMessage](16)
 
     async def deliver(line: bytes) -> None:
-        with suppress(anyio.BrokenResourceError):  # the client has closed its stream
+        # The client has closed its stream, or a handler that ignored its cancellation has outlived the connection.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await incoming.send(SessionMessage(read_message(line)))
 
     async with incoming, outgoing, open_connection(core, deliver) as send, anyio.create_task_group() as tasks:
