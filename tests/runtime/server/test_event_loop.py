@@ -47,8 +47,9 @@ def test_an_exit_waits_neither_for_tasks_nor_for_generators(
 ) -> None:
     monkeypatch.setattr(event_loop, "CANCEL_TIMEOUT", 0.01)
     monkeypatch.setattr(event_loop, "ABANDONED", abandoned := set[asyncio.Task[Any]]())
+    loop = asyncio.new_event_loop()
     with pytest.raises(SystemExit, match="7"):
-        event_loop.run_loop(main())
-    assert len(abandoned) == 1
+        event_loop.run_loop(main(), lambda: loop)
+    assert (len(abandoned), loop.is_closed()) == (1, True)
     abandoned.clear()
     gc.collect()  # asyncio logs the unfinished tasks here, rather than during another test
