@@ -107,7 +107,7 @@ def scrub(text: str) -> str:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """Redact secrets in text: plain, escaped for JSON, Python or URLs, and pieces of longer ones."""
+    """Redact secrets in text, whether plain or escaped for JSON, Python or URLs, and pieces of longer secrets."""
     return _remove_secrets(text, _sort_secrets(secrets))
 
 

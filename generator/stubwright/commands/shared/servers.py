@@ -34,7 +34,7 @@ _REACHING: Final = """
 
 
 def add_reaching(parser: CommandParser, only_after: str | None = None) -> None:
-    """Accept a command after `--` and add the options for reaching a URL or a command."""
+    """Accept a command after `--`, and add the options for connecting to a URL or starting a command."""
     parser.takes_command, parser.only_after = True, only_after
     declare(parser, _REACHING, token={"dest": "header", "action": "append", "type": _parse_token})
     add_passing(parser)

@@ -55,9 +55,9 @@ _SHOWN: Final = 5
 def select_inherited(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that every command inherits, except shell functions, which could run code in the command."""
     return {
-        name: environment[name]
-        for name in environment
-        if (name in _INHERITED or _RUNNERS.fullmatch(name)) and not environment[name].startswith("()")
+        name: value
+        for name, value in environment.items()
+        if (name in _INHERITED or _RUNNERS.fullmatch(name)) and not value.startswith("()")
     }
 
 
