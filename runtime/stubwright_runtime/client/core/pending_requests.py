@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
+from contextvars import Context
 from typing import TYPE_CHECKING
 
 from ...observability.logs import log
@@ -36,7 +37,8 @@ class PendingRequests:
     def __init__(self, *, expects_questions: bool) -> None:
         self.expects_questions = expects_questions
         self.open_urls: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
-        self._requests: list[RequestTimer] = []
+        self._requests: dict[RequestTimer, None] = {}
+        self._alarm: asyncio.TimerHandle | None = None
         self._questions = 0
         self._failure: Exception | None = None
         self._origin: tuple[TracebackType | None, BaseException | None] = (None, None)
@@ -49,6 +51,7 @@ class PendingRequests:
     def close(self) -> None:
         """Record that the `async with` block of the connection was exited."""
         self._loop = None
+        self._cancel_idle_alarm()
 
     @property
     def is_open(self) -> bool:
@@ -77,18 +80,20 @@ class PendingRequests:
                 "the client is closed: its `async with` block was exited; use it inside the block, or connect again"
             )
 
-    def check_loop(self) -> None:
-        """Check that the connection was opened in the current event loop; requests from another loop would break it.
+    def check_loop(self) -> asyncio.AbstractEventLoop:
+        """Return the current event loop if the connection was opened in it; requests from another would break it.
 
         Raises:
             RuntimeError: The connection is closed, or was opened in another event loop.
         """
-        if self._loop is not asyncio.get_running_loop():
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
             self.check_open()
             raise RuntimeError(
                 "this client belongs to another event loop; connect a client in this "
                 "one, or, from another thread, use asyncio.run_coroutine_threadsafe(…, loop)"
             )
+        return loop
 
     @property
     def is_asking(self) -> bool:
@@ -113,16 +118,18 @@ class PendingRequests:
 
     def begin(self, request: RequestTimer) -> None:
         """Add a request and start its timer. Raises the same exceptions as the context manager from `request`."""
-        self.check_loop()
+        loop = self.check_loop()
         if self._failure is not None:
             self.check_failure()
-        self._requests.append(request)
-        if not self._questions:
-            request.resume_clock()
+        self._requests[request] = None
+        if request.left is not None and not self._questions:
+            self._start_clock(request, request.left, loop)
 
     def end(self, request: RequestTimer) -> None:
         """Remove a request that has ended."""
-        self._requests.remove(request)
+        del self._requests[request]
+        if self._loop is None:
+            self._cancel_idle_alarm()
 
     def fail(self, error: Exception) -> None:
         """Fail all current and later requests with the error that ended the connection."""
@@ -170,42 +177,81 @@ class PendingRequests:
     def _pause_clocks(self) -> None:
         self._questions += 1
         if self._questions == 1:
+            now = asyncio.get_running_loop().time()
             for request in self._requests:
-                request.pause_clock()
+                if request.deadline is not None:
+                    request.left, request.deadline = request.deadline - now, None
 
     def _resume_clocks(self) -> None:
         self._questions -= 1
         if self._questions == 0:
+            loop = asyncio.get_running_loop()
             for request in self._requests:
-                request.resume_clock()
+                if request.left is not None:
+                    self._start_clock(request, request.left, loop)
+
+    def _start_clock(self, request: RequestTimer, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
+        """Time out a request in `seconds`.
+
+        One alarm, for the earliest deadline, serves all requests. It is not moved when a request ends, since nearly all
+        requests end early.
+        """
+        deadline = request.deadline = loop.time() + seconds
+        if self._alarm is None or deadline < self._alarm.when():
+            self._set_alarm(deadline, loop)
+
+    def _set_alarm(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = loop.call_at(deadline, self._expire, deadline, loop, context=Context())
+
+    def _expire(self, reached: float, loop: asyncio.AbstractEventLoop) -> None:
+        """Time out the requests whose deadline has been reached, and set the alarm for the others."""
+        self._alarm = None
+        reached = max(reached, loop.time())
+        for request in self._requests:
+            if request.deadline is not None and request.deadline <= reached:
+                request.expire()
+        if left := [request.deadline for request in self._requests if request.deadline is not None]:
+            self._set_alarm(min(left), loop)
+
+    def _cancel_idle_alarm(self) -> None:
+        if self._alarm is not None and not self._requests:
+            self._alarm.cancel()
+            self._alarm = None
 
 
 class RequestTimer:
-    """The timer of one request, which cancels the request's task, as `asyncio.timeout` does.
+    """The timeout of one request, which cancels the request's task, as `asyncio.timeout` does.
 
     Attributes:
         allows_questions: Whether the server may ask questions during the request.
+        left: The remaining seconds when the clock was last started or paused; `None` for no limit.
+        deadline: The loop's time at which the request times out; `None` if its clock is not running.
         error: An exception from a callback, which the request raises when it ends.
     """
 
     __slots__ = (
         "_cancelling",
-        "_handle",
         "_in_flight",
         "_is_expired",
-        "_left",
         "_seconds",
+        "_stopping",
         "_task",
         "allows_questions",
+        "deadline",
         "error",
+        "left",
     )
 
     def __init__(self, in_flight: PendingRequests, seconds: float | None, allows_questions: bool) -> None:
         self.allows_questions = allows_questions
+        self.left = seconds
+        self.deadline: float | None = None
         self.error: Exception | None = None
         self._in_flight = in_flight
-        self._seconds = self._left = seconds
-        self._handle: asyncio.TimerHandle | None = None
+        self._seconds = seconds
+        self._stopping: asyncio.Handle | None = None
         self._is_expired = False
 
     def __enter__(self) -> None:
@@ -220,8 +266,8 @@ class RequestTimer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._in_flight.end(self)
-        if self._handle is not None:
-            self._handle.cancel()
+        if self._stopping is not None:
+            self._stopping.cancel()
         is_first = self._is_expired and self._task.uncancel() <= self._cancelling
         is_late = is_first and isinstance(error, asyncio.CancelledError)
         if isinstance(error, asyncio.CancelledError) and not is_late:
@@ -242,26 +288,14 @@ class RequestTimer:
             message = f"the server did not respond within {self._seconds} seconds"
             raise MCPError(code=REQUEST_TIMEOUT, message=message) from None
 
-    def pause_clock(self) -> None:
-        """Stop the timer and store the remaining time."""
-        if self._handle is not None and self._left is not None:
-            self._left = self._handle.when() - asyncio.get_running_loop().time()
-            self._handle.cancel()
-            self._handle = None
-
-    def resume_clock(self) -> None:
-        """Start the timer with the stored remaining time."""
-        if self._left is not None and self._handle is None and not self._is_expired:
-            self._handle = asyncio.get_running_loop().call_later(self._left, self._expire)
-
     def stop(self) -> None:
         """Cancel the request's task in the next event loop iteration, even if the server asks another question."""
-        self.pause_clock()
-        self._left = 0
-        self.resume_clock()
-        self._left = None  # a later question cannot pause the timer
+        self.left = self.deadline = None
+        if self._stopping is None and not self._is_expired:
+            self._stopping = asyncio.get_running_loop().call_later(0, self.expire)
 
-    def _expire(self) -> None:
-        self._handle = None
+    def expire(self) -> None:
+        """Cancel the request's task."""
+        self.left = self.deadline = None
         self._is_expired = True
         self._task.cancel()
