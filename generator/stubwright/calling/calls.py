@@ -17,7 +17,7 @@ from stubwright import __version__
 from stubwright.calling.clock import Clock
 from stubwright.diagnostics.suggestions import did_you_mean
 from stubwright.importers.limits import Limits
-from stubwright_runtime.client.core import calls, results
+from stubwright_runtime.client.core import calls, content, results
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.errors import InvalidResult, ToolFailed
 from stubwright_runtime.client.features.list_pages import TooManyPagesError
@@ -206,7 +206,8 @@ async def _send(client: Binding, tool: Tool, arguments: Mapping[str, Any]) -> Ou
         wrong = None
         if "outputSchema" in tool.definition:
             try:
-                results.read_structured(tool, result, mirrored=not session.modern)
+                size = content.measure_json(result.structured_content)
+                results.read_structured(tool, result, size, mirrored=not session.modern)
             except InvalidResult as error:
                 wrong = str(error)
         return Outcome(_to_json(result), wrong=wrong or _find_impossible(result))

@@ -49,7 +49,7 @@ def clean(text: str, count: SanitizeStats | None = None) -> str:
         text: The text to clean.
         count: Updated with the number of removed characters.
     """
-    if _SUSPECT.search(text) is None:
+    if is_clean(text):
         return text
     whole_text = replace_surrogates(text)
     cleaned = _REMOVED.sub("", whole_text)
@@ -57,6 +57,11 @@ def clean(text: str, count: SanitizeStats | None = None) -> str:
         count.strings += 1
         count.characters += len(whole_text) - len(cleaned)
     return cleaned
+
+
+def is_clean(text: str) -> bool:
+    """Return whether `clean` would return the text unchanged."""
+    return _SUSPECT.search(text) is None
 
 
 def sanitize_text(text: str, sanitize_mode: SanitizeMode, count: SanitizeStats | None = None) -> str:

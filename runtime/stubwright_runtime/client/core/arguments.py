@@ -66,6 +66,8 @@ def to_json(given: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _to_sendable(value: object, name: str) -> Any:
+    if isinstance(value, str):
+        return replace_surrogates(value)
     try:
         json_value = _to_json(value, name)
     except RecursionError:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from ...mcp.problems import describe_problems
 from ...observability.redaction import hide_secrets
-from ..observability.audit import Record, report
+from ..observability.audit import Record
 from .arguments import to_json, with_extra
 from .confirmation import confirm_call
-from .content import ToolContent, check_result
+from .content import ToolContent, check_result, measure_json
 from .errors import InvalidResult, ToolFailed
 from .results import read_structured
 
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _Output = TypeVar("_Output", bound=BaseModel)
+
+Read: TypeAlias = "Callable[[CallToolResult, int | None], _T]"
+"""Parses a result, given the size of its `structuredContent` as JSON; see `measure_json`."""
 
 
 def call_model(
@@ -58,15 +60,19 @@ def call_content(
 
     Raises the same exceptions as `call_model`.
     """
-    read = partial(ToolContent, tool.name)
-    return _perform(session, options, tool, with_extra(tool, arguments, extra), read)
+    return _perform(session, options, tool, with_extra(tool, arguments, extra), make_content_reader(tool))
 
 
-def make_reader(session: Session, tool: Tool, output: type[_Output]) -> Callable[[CallToolResult], _Output]:
+def make_content_reader(tool: Tool) -> Read[ToolContent]:
+    """Return a function that reads the content of a result."""
+    return lambda result, _size: ToolContent(tool.name, result)
+
+
+def make_reader(session: Session, tool: Tool, output: type[_Output]) -> Read[_Output]:
     """Return a function that parses a result into the `outputSchema`'s model or raises `InvalidResult`."""
 
-    def read(result: CallToolResult) -> _Output:
-        value = read_structured(tool, result, mirrored=not session.modern)
+    def read(result: CallToolResult, size: int | None) -> _Output:
+        value = read_structured(tool, result, size, mirrored=not session.modern)
         try:
             return output.model_validate(value)
         except (ValidationError, RecursionError) as error:  # the schema allows the value; the model rejects it
@@ -77,46 +83,43 @@ def make_reader(session: Session, tool: Tool, output: type[_Output]) -> Callable
 
 
 async def _perform(
-    session: Session,
-    options: Options,
-    tool: Tool,
-    given: Mapping[str, object],
-    read: Callable[[CallToolResult], _T],
+    session: Session, options: Options, tool: Tool, given: Mapping[str, object], read: Read[_T]
 ) -> tuple[_T, CallToolResult]:
     arguments = to_json(given)
+    record = Record(tool, arguments, options.on_call)
     with hide_secrets(tool, arguments):
-        if options.on_call is None:
-            return await _call(session, options, tool, arguments, read, Record(tool, arguments, None))
-        async with report(tool, arguments, options.on_call) as record:
-            return await _call(session, options, tool, arguments, read, record)
+        await record.begin()
+        try:
+            if options.idempotency_key is not None:
+                _check_key(tool)
+            if options.confirm is not None:
+                await confirm_call(tool, arguments, options)
+            result = await _choose_call(session, tool)(tool, arguments, options)
+            answer = read_result(tool, result, options, read, record)
+        except BaseException as error:
+            await record.end(error)
+            raise
+        await record.end(None)
+        return answer
 
 
-async def _call(
-    session: Session,
-    options: Options,
-    tool: Tool,
-    arguments: dict[str, Any],
-    read: Callable[[CallToolResult], _T],
-    record: Record,
-) -> tuple[_T, CallToolResult]:
-    if options.idempotency_key is not None:
-        from ..rpc.retries import accepts_key
+def _check_key(tool: Tool) -> None:
+    from ..rpc.retries import accepts_key
 
-        if not accepts_key(tool):
-            raise ValueError(f"{tool.name} does not accept an idempotency key without `once: {{key: request}}`")
-    if options.confirm is not None:
-        await confirm_call(tool, arguments, options)
-    call: Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]] = session.call
-    if tool.task_support != "forbidden":
-        from ..tasks import runs
+    if not accepts_key(tool):
+        raise ValueError(f"{tool.name} does not accept an idempotency key without `once: {{key: request}}`")
 
-        call = runs.choose_call(session, tool)
-    result = await call(tool, arguments, options)
-    return read_result(tool, result, options, read, record)
+
+def _choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]]:
+    if tool.task_support == "forbidden":
+        return session.call
+    from ..tasks import runs
+
+    return runs.choose_call(session, tool)
 
 
 def read_result(
-    tool: Tool, result: CallToolResult, options: Options, read: Callable[[CallToolResult], _T], record: Record
+    tool: Tool, result: CallToolResult, options: Options, read: Read[_T], record: Record
 ) -> tuple[_T, CallToolResult]:
     """Return a result's value and the sanitized result; `record` gets the number of sanitized strings.
 
@@ -126,5 +129,6 @@ def read_result(
     """
     if result.is_error:
         raise ToolFailed(result)
-    result, record.cleaned = check_result(tool, result, options.sanitize)
-    return read(result), result
+    size = measure_json(result.structured_content)
+    result, record.cleaned = check_result(tool, result, options.sanitize, size)
+    return read(result, size), result

@@ -30,27 +30,41 @@ async def send_until_result(
     params: dict[str, Any],
     send: Callable[[dict[str, Any]], Awaitable[_Result | InputRequiredResult]],
 ) -> _Result:
+    """Send a request, and answer the server's questions until it returns a result; see `answer_until_result`."""
+    answer = await send(params)
+    if isinstance(answer, InputRequiredResult):
+        return await answer_until_result(client, params, send, answer)
+    return answer
+
+
+async def answer_until_result(
+    client: UntypedClient,
+    params: dict[str, Any],
+    send: Callable[[dict[str, Any]], Awaitable[_Result | InputRequiredResult]],
+    asked: InputRequiredResult,
+) -> _Result:
     """Send rounds of a request until the server returns a result (MCP 2026-07-28, "Multi Round-Trip Requests").
 
     Args:
         client: The client with the callbacks and `input_required_max_rounds`.
         params: The first round's parameters. Later rounds add the answers and the server's `requestState`.
-        send: Sends one round.
+        send: Sends a round.
+        asked: The first round's questions.
 
     Raises:
         MCPError: No callback accepts a question, or the server sent more rounds of questions than allowed.
         Exception: Any exception from `send` or a callback.
     """
     bound = client.input_required_max_rounds
-    for number in range(bound + 1):
-        answer = await send(params)
+    for number in range(bound):
+        responses = await answer_input_requests(client, asked)
+        if responses is None:
+            await anyio.sleep(_PAUSES[min(number, len(_PAUSES) - 1)])
+        answers = {"inputResponses": responses, "requestState": asked.request_state}
+        answer = await send(params | {name: value for name, value in answers.items() if value is not None})
         if not isinstance(answer, InputRequiredResult):
             return answer
-        if number < bound:
-            responses = await answer_input_requests(client, answer)
-            if responses is None:
-                await anyio.sleep(_PAUSES[min(number, len(_PAUSES) - 1)])
-            params = {**params, "inputResponses": responses, "requestState": answer.request_state}
+        asked = answer
     raise MCPError(code=INVALID_REQUEST, message=f"the server asked for input in more than {bound} rounds")
 
 

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from ...package import Tool
 
 
-def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> Any:
+def read_structured(tool: Tool, result: CallToolResult, size: int | None, *, mirrored: bool) -> Any:
     """Return the validated value of `structuredContent`.
 
     Args:
         tool: The tool, which has an `outputSchema`.
         result: A result without `isError`.
+        size: The size of `structuredContent` as JSON; see `measure_json`.
         mirrored: Whether a text block may contain the value instead. MCP 2025-03-26 and earlier have no
             `structuredContent`, and 2025-11-25 and earlier allow only objects there, so servers also send the JSON
             as text (MCP 2025-06-18, server/tools, "Structured Content").
@@ -38,11 +39,12 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
         value = result.structured_content
     elif mirrored:
         value = _mirror(tool, result)
+        size = measure_json(value)
     else:
         raise InvalidResult(tool.name, ["result: structuredContent is required but missing"], result)
     validator = get_output_validator(tool)
     try:
-        violations = [] if validator is None else validator.find_errors(value, "result", size=measure_json(value))
+        violations = [] if validator is None else validator.find_errors(value, "result", size=size)
     except (ValueError, RecursionError) as error:  # JSON in text can exceed the nesting limit for messages
         raise InvalidResult(tool.name, [f"result: cannot be validated: {error}"], result) from None
     if violations:

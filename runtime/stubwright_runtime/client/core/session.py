@@ -15,7 +15,6 @@ from uuid import uuid4
 
 from mcp_types import (
     PARSE_ERROR,
-    URL_ELICITATION_REQUIRED,
     CallToolRequest,
     CallToolResult,
     InputRequiredResult,
@@ -33,12 +32,12 @@ from ..rpc.requests import Requests, ToolCall
 from ..transports.bounds import CURRENT_BOUND, Bound, TooLargeError
 from ..transports.parameter_headers import ParameterHeaders
 from .errors import ResultTooLarge, make_safe_to_show
-from .input_required import send_until_result
+from .input_required import answer_until_result, send_until_result
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Sequence
 
-    from mcp_types import PaginatedResult, Request
+    from mcp_types import ElicitRequestURLParams, PaginatedResult, Request
     from pydantic import BaseModel
 
     from ...observability.failures import Failures
@@ -171,7 +170,9 @@ class Session:
         if self._headers is not None:
             send = partial(self._headers.send_with_headers, tool, options.timeout, send)
         try:
-            result = await send_until_result(self._client, params, send)
+            result = await send(params)
+            if isinstance(result, InputRequiredResult):
+                result = await answer_until_result(self._client, params, send, result)
             self.measure(result, options)
         except (MCPError, TooLargeError) as error:
             _raise_if_too_large(tool, error)
@@ -210,9 +211,7 @@ class Session:
         without_cache = {} if self._is_ours else {"cache_mode": "refresh"}  # for `mcp.Client`
 
         async def fetch_page(cursor: str | None) -> _Page:
-            answer = await self._bound(options, options.timeout, lambda: fetch(cursor=cursor, **without_cache))
-            self.check_kind(answer)
-            return answer
+            return await self._bound(options, options.timeout, lambda: fetch(cursor=cursor, **without_cache))
 
         return fetch_pages(fetch_page, options.max_result_bytes, most_pages)
 
@@ -241,7 +240,25 @@ class Session:
             UrlElicitationRequired: The person cannot be asked, declined, or was already asked three times.
             BaseException: The handler's exception, if the session has `failures`.
         """
-        sending = self._send(request, result, options, read, allows_questions)
+        # Our own timer, which pauses during questions, limits the request.
+        is_timed = self._is_ours or (self.in_flight.expects_questions and not self.modern)
+        seconds = math.inf if is_timed or options.timeout is None else options.timeout
+
+        def send() -> Awaitable[_Result]:
+            session: Any = self._client.session
+            answer: Awaitable[_Result] = session.send_request(
+                request,
+                result,
+                request_read_timeout_seconds=seconds,
+                progress_callback=_make_progress_callback(options.on_progress),
+            )
+            return answer if read is None else _read_invalid(answer, read)
+
+        def send_bound() -> Coroutine[Any, Any, _Result]:
+            return self._bound(options, options.timeout if is_timed else None, send, allows_questions)
+
+        open_urls = self.in_flight.open_urls
+        sending = send_bound() if open_urls is None else _send_after_visits(send_bound, open_urls)
         return sending if self._failures is None else self._raise_failure(sending, self._failures)
 
     @staticmethod
@@ -262,44 +279,6 @@ class Session:
         finally:
             del answer, failure, shown  # an error's traceback references this frame and thus the arguments
 
-    async def _send(
-        self,
-        request: Request[Any, Any],
-        result: type[_Result],
-        options: Options,
-        read: Callable[[ValidationError], _Result] | None,
-        allows_questions: bool,
-    ) -> _Result:
-        """Send a request. Resend the request after the user has visited the URLs that the server requires."""
-        # Our own timer, which pauses during questions, limits the request.
-        is_timed = self._is_ours or (self.in_flight.expects_questions and not self.modern)
-
-        def send() -> Awaitable[_Result]:
-            session: Any = self._client.session
-            answer: Awaitable[_Result] = session.send_request(
-                request,
-                result,
-                request_read_timeout_seconds=math.inf if is_timed or options.timeout is None else options.timeout,
-                progress_callback=_make_progress_callback(options.on_progress),
-            )
-            return answer if read is None else _read_invalid(answer, read)
-
-        for number in range(_URL_ATTEMPTS + 1):
-            try:
-                answer = await self._bound(options, options.timeout if is_timed else None, send, allows_questions)
-            except MCPError as error:
-                if error.code != URL_ELICITATION_REQUIRED:
-                    raise
-                open_urls, typed = self.in_flight.open_urls, UrlElicitationRequired.from_error(error)
-                if typed is None:
-                    raise
-                if number == _URL_ATTEMPTS or open_urls is None or not await open_urls(typed.elicitations):
-                    raise typed from None
-            else:
-                self.check_kind(answer)
-                return answer
-        raise AssertionError
-
     def check_kind(self, answer: BaseModel) -> None:
         """Check that a result's `resultType` is known (MCP 2026-07-28, basic, "Result Type").
 
@@ -312,19 +291,24 @@ class Session:
             raise MCPError(code=PARSE_ERROR, message=message)
 
     async def _bound(
-        self, options: Options, seconds: float | None, send: Callable[[], Awaitable[_T]], allows_questions: bool = True
-    ) -> _T:
+        self,
+        options: Options,
+        seconds: float | None,
+        send: Callable[[], Awaitable[_Result]],
+        allows_questions: bool = True,
+    ) -> _Result:
         """Send a request with limits on the response's time and size. Raise `MCPError` for an invalid response."""
         bound = Bound(options.max_result_bytes)
         token = CURRENT_BOUND.set(bound)
         try:
             with self.in_flight.request(seconds, allows_questions=allows_questions):
                 try:
-                    return await send()
+                    answer = await send()
                 except (ValidationError, OverflowError, RecursionError) as error:
                     wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
                     message = f"the server's response is not valid MCP: {wrong}"
                     raise MCPError(code=PARSE_ERROR, message=message) from None
+            self.check_kind(answer)
         except Exception as raised:
             converted = convert(raised)
             if not isinstance(converted, MCPError):
@@ -340,8 +324,23 @@ class Session:
                 raise
             finally:
                 del better, converted  # their tracebacks reference this frame
+        else:
+            return answer
         finally:
             CURRENT_BOUND.reset(token)
+
+
+async def _send_after_visits(
+    send: Callable[[], Awaitable[_T]], open_urls: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]]
+) -> _T:
+    """Send a request. Resend the request after the user has visited the URLs that the server requires."""
+    for _ in range(_URL_ATTEMPTS):
+        try:
+            return await send()
+        except UrlElicitationRequired as required:
+            if not await open_urls(required.elicitations):
+                raise
+    return await send()
 
 
 def _raise_if_too_large(tool: Tool, error: MCPError | TooLargeError) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import time
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +12,7 @@ from ..core.errors import CallRefused, InvalidResult, ResultTooLarge, ToolFailed
 from ..core.options import CallEvent, OnCall, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import Mapping
 
     from ...package import Tool
 
@@ -49,24 +48,6 @@ class Record:
             duration = time.monotonic() - self._began
             end = replace(self._start, phase="end", outcome=outcome, duration=duration, cleaned=self.cleaned)
             await _report(self._on_call, end)
-
-
-@asynccontextmanager
-async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncGenerator[Record, None]:
-    """Report the call in the block to `on_call`, and yield the call's record. Exceptions from `on_call` propagate."""
-    record = Record(tool, arguments, on_call)
-    await record.begin()
-    failure: BaseException | None = None
-    try:
-        yield record
-    except BaseException as error:
-        failure = error
-        raise
-    finally:
-        try:
-            await record.end(failure)
-        finally:
-            del failure  # its traceback references this frame
 
 
 async def _report(on_call: OnCall, event: CallEvent) -> None:

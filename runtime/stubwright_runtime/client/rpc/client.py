@@ -5,6 +5,7 @@ The methods match the methods of `mcp.Client`, so a typed client works with eith
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
@@ -243,7 +244,7 @@ class RpcClient(Requests):
         raw = await self.server.request(
             method,
             self.stamp(params),
-            seconds=None if seconds is None or seconds == float("inf") else seconds,
+            seconds=None if seconds is None or seconds == math.inf else seconds,
             on_progress=progress_callback,
             headers=self._mirror(type(request).name_param, method, params) if self.server.over_http else None,
         )

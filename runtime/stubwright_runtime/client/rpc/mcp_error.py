@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from mcp_types import ElicitRequestURLParams, ErrorData
+from mcp_types import URL_ELICITATION_REQUIRED, ElicitRequestURLParams, ErrorData
 from pydantic import ValidationError
 
 from ...values.modules import find_loaded
@@ -100,10 +100,13 @@ def _find_sdk_class(name: str) -> type[Exception] | None:
 
 
 def convert(error: Exception) -> Exception:
-    """Convert the SDK's exception (version 1: `McpError`) to an `MCPError`; return any other exception unchanged."""
-    if isinstance(error, MCPError):
-        return error
-    if type(error) not in (_find_sdk_class("MCPError"), _find_sdk_class("McpError")):
-        return error
-    given: ErrorData = getattr(error, "error")  # noqa: B009 - the class is not imported here
-    return MCPError.from_error_data(given).with_traceback(error.__traceback__)
+    """Convert the SDK's exception (version 1: `McpError`) to an `MCPError`; return any other exception unchanged.
+
+    An `MCPError` with URLs that a person must visit becomes a `UrlElicitationRequired`.
+    """
+    if type(error) in (_find_sdk_class("MCPError"), _find_sdk_class("McpError")):
+        given: ErrorData = getattr(error, "error")  # noqa: B009 - the class is not imported here
+        error = MCPError.from_error_data(given).with_traceback(error.__traceback__)
+    if type(error) is MCPError and error.code == URL_ELICITATION_REQUIRED:
+        return UrlElicitationRequired.from_error(error) or error
+    return error

@@ -33,10 +33,7 @@ class ToolCall:
                 key: response.model_dump(**options) if isinstance(response, BaseModel) else response
                 for key, response in responses.items()
             }
-        return {
-            "method": "tools/call",
-            "params": {name: value for name, value in params.items() if value is not None},
-        }
+        return {"method": "tools/call", "params": params}
 
 
 class Requests(ABC):

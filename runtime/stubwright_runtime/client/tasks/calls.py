@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -25,7 +25,7 @@ from pydantic import BaseModel
 
 from ...observability.redaction import hide_secrets
 from ..core.arguments import to_json, with_extra
-from ..core.calls import make_reader, read_result
+from ..core.calls import Read, make_content_reader, make_reader, read_result
 from ..core.confirmation import confirm_call
 from ..core.content import ToolContent, check_result
 from ..core.errors import InvalidResult, ToolFailed
@@ -202,7 +202,7 @@ class _CallState(Generic[T_co]):
         self,
         tool: Tool,
         options: Options,
-        read: Callable[[CallToolResult], T_co],
+        read: Read[T_co],
         arguments: dict[str, Any],
         *,
         is_resumed: bool = False,
@@ -321,11 +321,9 @@ class Tasks:
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
     ) -> ToolTask[ToolContent]:
         tool = self._package.tools[name]
-        return await self._start(tool, with_extra(tool, arguments, extra), partial(ToolContent, name))
+        return await self._start(tool, with_extra(tool, arguments, extra), make_content_reader(tool))
 
-    async def _start(
-        self, tool: Tool, arguments: Mapping[str, object], read: Callable[[CallToolResult], T]
-    ) -> ToolTask[T]:
+    async def _start(self, tool: Tool, arguments: Mapping[str, object], read: Read[T]) -> ToolTask[T]:
         from .runs import TaskRun
 
         given = to_json(arguments)
@@ -380,7 +378,7 @@ class TaskMethod(Generic[P, T]):
         session, options, tools = self._tasks.__stubwright__
         tool = next(tool for tool in tools.values() if tool.method == self._method.__name__)
         output: Any = tool.Output
-        read = partial(ToolContent, tool.name) if output is None else make_reader(session, tool, output)
+        read = make_content_reader(tool) if output is None else make_reader(session, tool, output)
         run = TaskRun.resume(session, tool, id, options)
         return ToolTask(run, _CallState(tool, options, read, {}, is_resumed=True))
 

@@ -250,7 +250,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             return
         self._bounds.add(len(data))
         bound = self._connection.find_longest()
-        if b"\n" not in data:
+        if data.find(b"\n") < 0:
             self._begun += data
             self._bounds.check(len(self._begun), bound)
             return
