@@ -206,7 +206,8 @@ class Tasks:
         task = Task(
             owner=find_owner(request.principal, connection, request.revision),
             tool=tool.name,
-            arguments=request.arguments,
+            # The run opens the cursor again.
+            arguments=request.arguments if request.page is None else request.page.arguments,
             revision=request.revision.date,
             transport=request.transport,
             call_id=request.call_id,

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from mcp.server.auth.provider import AccessToken
 from starlette.responses import Response, StreamingResponse
 
 import amounts
@@ -20,6 +21,7 @@ import prompt_ends
 from fake_api import Answer, Asked
 from http_tools import Running, called, run_package
 from packages import check, manifest
+from serving import asgi
 from stubwright_runtime.http import events as runtime_events
 from stubwright_runtime.http.pagination import find_next_link
 from stubwright_runtime.policy.result_budget import measure
@@ -767,6 +769,33 @@ def test_of_a_result_that_is_too_large_to_keep_only_the_start_is_given(
     assert note.text == "(the result has 2,001 bytes, and is not stored because the limit is 2,000)"
 
 
+class _Names:
+    """Accepts any token as that of the user it names."""
+
+    async def verify_token(self, token: str) -> AccessToken:
+        return AccessToken(token=token, client_id="app", scopes=[], subject=token)
+
+
+def test_the_caller_of_a_task_can_read_its_large_result(tmp_path: Path) -> None:
+    tools = [called("get", {}, {"url": "/x", "large": "resource"}, execution={"taskSupport": "optional"})]
+
+    async def go(package: Any, url: str) -> list[str]:
+        headers = [{"Authorization": f"Bearer {name}"} for name in ("ann", "bob")]
+        async with package.SampleClient.connect(url, headers=headers[0]) as ann:
+            response = await (await ann.tasks.get()).response()
+            uri = response.content[-1].uri
+            async with package.SampleClient.connect(url, headers=headers[1]) as bob:
+                with pytest.raises(package.MCPError, match="not found"):
+                    await bob.raw.read_resource(uri)
+            return [each.text for each in (await ann.raw.read_resource(uri)).contents]
+
+    with (
+        run_package(tmp_path, tools, lambda _: "x" * 70_000) as server,
+        asgi(server.package.asgi_app(None, token_verifier=_Names())) as url,
+    ):
+        assert asyncio.run(go(server.package, f"{url}/mcp")) == ["x" * 70_000]
+
+
 def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     store = large_results.Store(most=8, most_bytes=40, seconds=60)
     first, second = store.keep(b"1234", "a/b"), store.keep(b"5678", "a/b")
@@ -780,7 +809,7 @@ def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.Mo
     assert found is not None
     assert found.data == b"5678"
     for name in ("other", "another", "third"):
-        monkeypatch.setattr(large_results, "identify_principal", lambda name=name: (name, None, None))
+        monkeypatch.setattr(large_results, "identify_principal", lambda name=name: name)
         assert store.read(second) is None
         assert [store.keep(b"12345", "a/b") for _ in range(5)][-1] is not None
     assert len(vars(store)["_entries"]) == 8

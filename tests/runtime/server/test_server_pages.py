@@ -29,6 +29,7 @@ ends_are_prompt = prompt_ends.ends_are_prompt
 pytestmark = pytest.mark.anyio
 
 ERAS = ("legacy", "2026-07-28")
+TASK = {"taskSupport": "optional"}
 HERE = "https://mcp.example.com/mcp"
 TITLES = ("Beloved", "Dune", "Emma", "Middlemarch", "Ulysses")
 START_AGAIN = (
@@ -49,7 +50,7 @@ def library(name: str = "library", **more: Any) -> dict[str, Any]:
     return manifest(
         [
             tool("list_books", {"genre": {"type": "string"}}, outputSchema=books, stubwright=paginate),
-            tool("list_lent", {"genre": {"type": "string"}}, outputSchema=books, stubwright=paginate),
+            tool("list_lent", {"genre": {"type": "string"}}, outputSchema=books, stubwright=paginate, execution=TASK),
         ],
         name=name,
         **more,
@@ -90,8 +91,8 @@ class Library:
         models = sys.modules[type(args).__module__]
         return models.ListBooksOutput(books=page, nextCursor=following)
 
-    async def list_lent(self, _args: Any, _ctx: Any) -> Any:
-        return {"books": ["Emma"]}
+    async def list_lent(self, args: Any, ctx: Any) -> Any:
+        return {"books": ["Emma"], **({} if args.genre is None or ctx.page.position else {"nextCursor": args.genre})}
 
 
 async def call(connected: mcp.Client, name: str = "list_books", **arguments: Any) -> types.CallToolResult:
@@ -210,6 +211,13 @@ async def test_pages_that_do_not_go_on_are_the_handlers_mistake(
 async def test_a_result_without_a_position_is_the_last_page(package: ModuleType) -> None:
     async with mcp.Client(package.build_server(Library()), mode="2026-07-28") as connected:
         assert (await call(connected, "list_lent")).structured_content == {"books": ["Emma"]}
+
+
+async def test_a_task_returns_the_requested_page(package: ModuleType) -> None:
+    async with package.LibraryClient.connect(package.build_server(Library())) as client:
+        first = await (await client.tasks.list_lent(genre="novel"))
+        last = await (await client.tasks.list_lent(genre="novel", cursor=first.nextCursor))
+    assert last.nextCursor is None
 
 
 class Anybody:

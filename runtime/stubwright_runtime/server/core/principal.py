@@ -41,6 +41,11 @@ class Principal:
         """The principal's unique key. A token without a subject represents its OAuth client."""
         return _make_key(self.kind, self.issuer, self.subject, self.client)
 
+    @property
+    def client_key(self) -> str:
+        """The unique key of the principal and the OAuth client that acts for it."""
+        return json.dumps([self.key, self.client])
+
     def __str__(self) -> str:
         """Return the principal's kind, or the token's subject and issuer."""
         return self.kind if self.kind != "token" else f"{self.subject or self.client} of {self.issuer or 'a token'}"

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..core.principal import find_access_token, make_from_token
+from ..core.request import find_request
 
 SCHEME: Final = "kept"
 MOST: Final = 100
@@ -23,14 +23,12 @@ _SHARE: Final = 4
 
 _PREFIX: Final = f"{SCHEME}://result/"
 
-Principal = tuple[str, str | None, str | None] | None
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A stored result; `until` is the expiry on the monotonic clock."""
 
-    principal: Principal
+    principal: str | None
     until: float
     mime_type: str
     data: bytes = field(repr=False)
@@ -79,7 +77,7 @@ class Store:
         entry = self._entries.get(uri)
         return entry if entry is not None and entry.principal == identify_principal() else None
 
-    def _list_uris(self, who: Principal) -> list[str]:
+    def _list_uris(self, who: str | None) -> list[str]:
         return [uri for uri, entry in self._entries.items() if entry.principal == who]
 
     def _size(self, uris: list[str]) -> int:
@@ -95,10 +93,10 @@ class Store:
         self._entries = {uri: entry for uri, entry in self._entries.items() if entry.until > now}
 
 
-def identify_principal() -> Principal:
-    """Return the client, issuer and subject of the caller's access token; `None` without a token."""
-    token = find_access_token()
-    return None if token is None else (token.client_id, make_from_token(token).issuer, token.subject)
+def identify_principal() -> str | None:
+    """Return the key of the caller and its client; `None` outside a request. A task's run has the task's caller."""
+    request = find_request()
+    return None if request is None else request.principal.client_key
 
 
 STORE: Final = Store()

@@ -6,7 +6,6 @@ returned themselves.
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -58,9 +57,9 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageCall:
-    """A call of a paginated tool: the requested page, and the arguments without the cursor."""
+    """A call of a paginated tool: the requested page, and the arguments with the cursor."""
 
-    arguments: dict[str, Any]
+    arguments: Mapping[str, Any]
     request: PageRequest
     _call: Call
     _sealing: StateSealer
@@ -97,7 +96,7 @@ class Cursors:
             page = await self._open(tool, size, request.arguments, request.principal)
             if isinstance(page, Outcome):
                 return page
-            request.page, request.arguments = page, page.arguments
+            request.page, request.arguments = page, _omit_cursor(request.arguments)
             return await call_next(request)
 
         return call
@@ -113,9 +112,8 @@ class Cursors:
         sealing = await self._sealing.renew()
         if sealing is None:
             raise StateLost("cannot encrypt the cursor")
-        arguments = {name: value for name, value in values.items() if name != CURSOR}
-        caller = json.dumps([principal.key, principal.client])
-        call = Call("tools/call", {"name": tool.name, "arguments": arguments}, caller)
+        arguments = _omit_cursor(values)
+        call = Call("tools/call", {"name": tool.name, "arguments": arguments}, principal.client_key)
         position: str | None = None
         if CURSOR in values:
             try:
@@ -128,4 +126,8 @@ class Cursors:
                     "invalid",
                     "cursor",
                 )
-        return PageCall(arguments, PageRequest(position, size), call, sealing)
+        return PageCall(values, PageRequest(position, size), call, sealing)
+
+
+def _omit_cursor(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if name != CURSOR}

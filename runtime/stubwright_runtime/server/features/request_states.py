@@ -5,7 +5,6 @@ The cipher is imported on first use.
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING
 
@@ -64,6 +63,5 @@ class RequestStates:
     def _call(self, request: Request) -> Call:
         from ...state.sealing import Call
 
-        caller = request.principal
         # Another client of the same user must not continue the call.
-        return Call(request.method, request.params, json.dumps([caller.key, caller.client]))
+        return Call(request.method, request.params, request.principal.client_key)
