@@ -115,11 +115,17 @@ class Tool:
     def accepts(self) -> dict[str, Any]:
         """The schema for the handler's arguments: the `inputSchema` plus bound arguments."""
         schema: dict[str, Any] = self.definition["inputSchema"]
-        bound: dict[str, Any] = self.extension.get("bind") or {}
-        if not bound:
+        if not self.bound:
             return schema
-        properties = {**schema.get("properties", {}), **{name: binding["schema"] for name, binding in bound.items()}}
-        return {**schema, "properties": properties, "required": [*schema.get("required", ()), *bound]}
+        own = {name: binding["schema"] for name, binding in self.bound.items()}
+        properties = {**schema.get("properties", {}), **own}
+        return {**schema, "properties": properties, "required": [*schema.get("required", ()), *own]}
+
+    @property
+    def bound(self) -> Mapping[str, Any]:
+        """The arguments that the server sets, with their sources. Callers neither send nor see them."""
+        bindings: Mapping[str, Any] = self.extension.get("bind") or {}
+        return bindings
 
     @cached_property
     def listed(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _APART: Final = ("$schema", "$id", "id", "$defs", "definitions", "properties")
 
 def set_arguments(tool: Tool, call_next: Handle) -> Handle:
     """Wrap a tool's handler to set its bound arguments."""
-    bound: Mapping[str, Any] = tool.extension.get("bind") or {}
+    bound = tool.bound
     if not bound:
         return call_next
 

@@ -406,12 +406,13 @@ def _is_question(error: BaseException) -> bool:
 
 def _make_call(tool: Tool, terms: _OncePolicy, request: Request, key: Any, arguments: Mapping[str, Any]) -> _Call:
     principal = request.principal.key
-    redacted = tool.redact(arguments)
+    redacted = tool.redact({name: value for name, value in arguments.items() if name not in tool.bound})
     shown = {name: _show(value) for name, value in [*redacted.items()][:_ARGUMENTS]}
     if terms.key == "all":
         words = "these arguments"
     elif is_list(terms.key):
-        words = ", ".join(f"{name} {shown.get(name, '…')}" for name in key or terms.key if name in arguments)
+        words = ", ".join(f"{name} {shown.get(name, '…')}" for name in key or terms.key if name in redacted)
+        words = words or "the same key"  # all of its arguments are bound
     else:
         words = f"the idempotency key {_show(key)}"
     record = _Record("running", _digest(arguments), shown, secrets.token_hex(8))

@@ -276,7 +276,7 @@ class Runs:
 
     def _find_sent(self, task: Task) -> dict[str, Any]:
         tool = self._server.package.tools.get(task.tool)
-        bound: Mapping[str, Any] = {} if tool is None else tool.extension.get("bind") or {}
+        bound: Mapping[str, Any] = {} if tool is None else tool.bound
         return {name: value for name, value in task.arguments.items() if name not in bound}
 
     async def _run_handler(self, attempt: _Attempt, request: Request) -> None:

@@ -56,6 +56,7 @@ _FILLED: dict[str, Any] = {
     "card": {"type": ["string", "null"]},
 }
 _QUESTION = {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {"name": {"type": "string"}}}}}
+_BIND = {"card": {"env": "TILL_CARD"}}
 MANIFEST = manifest(
     [
         paying("pay"),
@@ -64,6 +65,8 @@ MANIFEST = manifest(
         paying("bold", onUnknown="run"),
         paying("secret", {"redact": ["/card"]}),
         paying("confirmed", {"confirm": True}),
+        paying("bound", {"confirm": True}, key=["order_id", "card"]),
+        paying("owned", key=["card"]),
         paying("small"),
         paying("keyed", key="request"),
         paying("whole", key="all"),
@@ -82,6 +85,9 @@ MANIFEST = manifest(
     name="till",
     storage={"maxBytesPerPrincipal": "64KiB", "maxBytes": "1MiB"},
 )
+for each in MANIFEST["tools"]:
+    if each["name"] in ("bound", "owned"):
+        each["stubwright"]["bind"] = _BIND
 
 
 TILL: Any = SimpleNamespace(name="till_mcp", manifest={"server": {"name": "till"}})
@@ -109,7 +115,7 @@ class Handlers:
             raise failure
         return f"receipt {len(self.effects)}" + "x" * self.size
 
-    brief = hasty = bold = secret = confirmed = small = keyed = whole = pair = plain = filled = pay
+    brief = hasty = bold = secret = confirmed = bound = owned = small = keyed = whole = pair = plain = filled = pay
 
     def blocking(self, args: Any, _ctx: Any) -> str:
         self.effects.append(args.order_id)
@@ -196,6 +202,23 @@ async def test_other_arguments_are_refused_and_both_are_shown(package: ModuleTyp
     assert "the differences cannot be shown" in text(hidden)
     assert not pair.get("isError")
     assert handlers.effects == ["A1"] * 4
+
+
+async def test_bound_arguments_are_not_shown(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILL_CARD", "1234-first")
+    confirm = {"action": "accept", "content": {"confirm": True}}
+    async with in_memory(package.build_server(Handlers()), HANDSHAKE, FORMS, lambda _: confirm) as wire:
+        results = [await call(wire, "bound", order_id="A1", amount=amount) for amount in (10, 20)]
+        results += [await call(wire, "owned", amount=amount) for amount in (10, 20)]
+    assert [message["params"]["message"] for message in wire.asked] == [
+        'Run bound with {"order_id": "A1", "amount": 10}?'
+    ]
+    assert [text(result).partition("\n")[0] for result in results] == [
+        "receipt 1",
+        'bound was called with order_id "A1" before, but with other arguments:',
+        "receipt 2",
+        "owned was called with the same key before, but with other arguments:",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def _list_binding(package: Package, server: ServerContext) -> Iterator[Wrap]:
         from ..calls.nulls import NullOmission
 
         yield NullOmission(server.log).wrap
-    if any(tool.extension.get("bind") for tool in package.tools.values()):
+    if any(tool.bound for tool in package.tools.values()):
         from ...policy.claims import set_arguments
 
         yield set_arguments

@@ -52,7 +52,7 @@ async def _confirm(tool: Tool, settings: Mapping[str, Any], request: Request) ->
     """
     title = tool.definition.get("title") or tool.name
     schema = _form(title)
-    question = make_form(_make_message(tool, title, settings.get("message"), tool.redact(request.arguments)), schema)
+    question = make_form(_make_message(tool, title, settings.get("message"), request.arguments), schema)
     try:
         action = await find_rounds(request).ask(_KEY, question, partial(_parse_answer, schema), FORM)
     except InvalidAnswer:
@@ -83,11 +83,13 @@ def _parse_answer(schema: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 def _make_message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
     """Return the message to the user, from the manifest's template or the default template.
 
-    The message shows every argument, or notes that an argument was omitted, even if the template does not mention the
-    argument.
+    The message shows every argument that the caller sent, or notes that an argument was omitted, even if the template
+    does not mention the argument. Bound arguments appear only where the template mentions them.
     """
     properties: Mapping[str, Any] = tool.accepts.get("properties") or {}
-    known_first = dict(sorted(arguments.items(), key=lambda item: item[0] not in properties))
+    redacted = tool.redact(arguments)
+    sent = [name for name in redacted if name not in tool.bound]
+    known_first = {name: redacted[name] for name in sorted(sent, key=lambda name: name not in properties)}
     if template is None:
         return truncate(lambda truncation: f"Run {title} with {truncation.format_json(known_first)}?")
     named = {match[1] for match in BRACES.finditer(template) if match[1] is not None}
@@ -95,7 +97,7 @@ def _make_message(tool: Tool, title: str, template: str | None, arguments: Mappi
 
     def fill(truncation: Truncation) -> str:
         text = fill_placeholders(
-            template, lambda name: _format_words(truncation, _get_argument(properties, arguments, name), name)
+            template, lambda name: _format_words(truncation, _get_argument(properties, redacted, name), name)
         )
         return f"{text}\nAlso: {truncation.format_json(others)}" if others else text
 
