@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from ..mcp.errors import CONNECTION_CLOSED, REQUEST_TIMEOUT, ProtocolError
-from ..server.features.input_requests import InvalidAnswer
+from ..server.features.input_requests import InvalidAnswer, find_rounds
 from ..server.protocol.sender import UnreachableError
 from ..state.store import StateLost
 from . import wire
@@ -15,6 +15,7 @@ from . import wire
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..server.core.request import Request
     from .connections import TaskConnection
     from .records import Question, Task
     from .service import Tasks
@@ -29,14 +30,14 @@ class InputRequester:
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
 
-    async def ask(self, connection: TaskConnection, task: Task) -> None:
-        """Ask a task's first pending question, and return when this or another client has answered it.
+    async def ask(self, connection: TaskConnection, task: Task, key: str) -> None:
+        """Ask the pending question with this key, and return when this or another client has answered it.
 
         Raises:
             ProtocolError: The client cannot be asked.
             StateLost: The answer may not have been stored.
         """
-        key, question = next(iter(task.pending.items()))
+        question = task.pending[key]
         answers: list[Mapping[str, Any]] = []
         failures: list[ProtocolError] = []
 
@@ -65,6 +66,23 @@ class InputRequester:
             raise failures.pop()  # pop, because its traceback references this frame
         if answers:
             await self._tasks.answer(task, {key: answers[0]})
+
+
+def find_question(request: Request, task: Task) -> str | None:
+    """Return the key of the first pending question that the sender of `request` supports, or `None`."""
+    rounds = find_rounds(request)
+    return next((key for key, each in task.pending.items() if rounds.can(_find_capability(each.request))), None)
+
+
+def _find_capability(question: Mapping[str, Any]) -> str:
+    params: Mapping[str, Any] = question.get("params", {})
+    match question["method"]:
+        case "elicitation/create":
+            return f"elicitation.{params.get('mode', 'form')}"
+        case "sampling/createMessage":
+            return "sampling.tools" if "tools" in params else "sampling"
+        case _:
+            return "roots"
 
 
 async def _send(connection: TaskConnection, task: Task, question: Question) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
 from . import wire
-from .handshake_input import InputRequester
+from .handshake_input import InputRequester, find_question
 from .poll_rates import PER_SECOND, PollRates
 from .service import declares_tasks, find_connection, find_owner, refuse_without_tasks
 from .task_feed import TaskFeed
@@ -173,8 +173,8 @@ class Methods:
         task = await self._find(request)
         with self._tasks.task_store.watch([task.id]) as changed:
             while not task.is_terminal:
-                if task.pending:
-                    await self._asker.ask(find_connection(request), task)
+                if (key := find_question(request, task)) is not None:
+                    await self._asker.ask(find_connection(request), task, key)
                 else:
                     with anyio.move_on_after(_POLL_INTERVAL):
                         await changed.wait()

@@ -272,6 +272,38 @@ async def test_a_question_about_a_url_has_an_id(package: ModuleType) -> None:
         assert own_meta(told) == {RELATED: {"taskId": name}}
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "method"),
+    [({"elicitation": {"url": {}}}, "elicitation/create"), ({"sampling": {}}, "sampling/createMessage")],
+)
+async def test_clients_are_asked_only_what_they_support(
+    package: ModuleType, capabilities: dict[str, Any], method: str
+) -> None:
+    """A server MUST NOT send a client questions that it does not support (client/elicitation, "Capabilities")."""
+
+    async def asks(_args: Any, ctx: Any) -> str:
+        who, *_ = await asyncio.gather(ctx.ask.who(), ctx.ask.sign_in("https://example.com/in"), ctx.sample("Hi"))
+        return str(who.name)
+
+    def answer(message: dict[str, Any]) -> dict[str, Any]:
+        if message["method"] == "sampling/createMessage":
+            return {"role": "assistant", "model": "m", "content": {"type": "text", "text": "Hi"}}
+        return {"action": "accept"} if message["params"]["mode"] == "url" else accepted(message)
+
+    server = package.build_server(Handlers(ask=asks))
+    every = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
+    async with (
+        in_memory(server, HANDSHAKE, every, answer) as wire,
+        in_memory(server, HANDSHAKE, capabilities, answer) as other,
+    ):
+        name = await made(wire, "ask")
+        waiting = asyncio.ensure_future(other("tasks/result", taskId=name))
+        await other.questioned()
+        assert first(await wire("tasks/result", taskId=name)) == first(await waiting) == "Ada"
+    [asked] = other.asked
+    assert (asked["method"], asked["params"].get("mode", "url")) == (method, "url")
+
+
 async def test_a_question_that_nobody_answers_ends_with_its_task(package: ModuleType) -> None:
     async def asks(_args: Any, ctx: Any) -> str:
         return str((await ctx.ask.who()).name)
