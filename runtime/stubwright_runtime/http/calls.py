@@ -200,19 +200,19 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
             def make() -> Any:
                 if is_elsewhere:
                     raise describe_redirect(answer.url, outgoing.secrets)
-                value = make_result(answer, tool, reshape, outgoing.secrets)
-                return _bound_result(value, tool) if "large" in http else value
+                return make_result(answer, tool, reshape, outgoing.secrets)
 
             if tool.is_lenient and tool.output_name is not None:
                 from .deviations import tolerate
 
-                return tolerate(conceal(answer, outgoing.secrets), tool, make)
+                return tolerate(conceal(answer, outgoing.secrets), tool, make, partial(_bound_result, tool))
             try:
-                return make()
+                value = make()
             except SchemaMismatch as error:
                 if error.instead is None or tool.output_name is not None:
                     raise
-                return error.instead
+                value = error.instead
+            return _bound_result(tool, value)
 
         return call
 
@@ -317,7 +317,9 @@ def _make_event_reader(ctx: Context, api: Api, tool: Tool) -> ReadEvents:
     return make_event_reader(ctx, api, wants_json=tool.output_name is not None)
 
 
-def _bound_result(value: Any, tool: Tool) -> Any:
+def _bound_result(tool: Tool, value: Any) -> Any:
+    if "large" not in tool.extension["http"]:
+        return value
     from .large_results import bound_result
 
     return bound_result(value, tool.name, tool.policy, tool.result_budget)

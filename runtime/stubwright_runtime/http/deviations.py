@@ -22,19 +22,23 @@ META: Final = "io.stubwright/output"
 _MOST: Final = 5
 
 
-def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
+def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any], bound: Callable[[Any], Any]) -> Any:
     """Return the result from `make`, or the response as text if it does not match the `outputSchema`.
 
     Args:
         answer: The API's response.
         tool: The tool.
         make: Returns the structured result or raises `SchemaMismatch`.
+        bound: Returns a result, or its start and a link if it is too large (`large: resource`).
     """
     try:
-        value = make()
+        value = bound(make())
     except SchemaMismatch as error:
-        content = make_content(answer) if error.instead is None else error.instead
-        return _make_mismatch(tool, content, [{"pointer": "", "keyword": "", "message": str(error)}])
+        content = bound(make_content(answer) if error.instead is None else error.instead)
+        violations = [{"pointer": "", "keyword": "", "message": str(error)}]
+        if isinstance(content, UnstructuredReply) and content.meta is not None:
+            content, violations = content.model, [*violations, *content.meta[META]["violations"]]
+        return _make_mismatch(tool, content, violations)
     if isinstance(value, UnstructuredReply):
         return value
 

@@ -769,6 +769,17 @@ def test_of_a_result_that_is_too_large_to_keep_only_the_start_is_given(
     assert note.text == "(the result has 2,001 bytes, and is not stored because the limit is 2,000)"
 
 
+@pytest.mark.parametrize("mime_type", ["text/html", "image/png", "application/zip"])
+def test_a_large_answer_that_is_not_json_is_a_link_too(mime_type: str, tmp_path: Path) -> None:
+    tools = [called("get", {}, {"url": "/x", "large": "resource"}, outputSchema=STRICT)]
+    body = Response(b"x" * 70_000, media_type=mime_type)
+    with run_package(tmp_path, tools, lambda _: body, output="lenient") as server:
+        result = server.call("get")
+        assert (result.content[-1].type, result.content[-1].size) == ("resource_link", 70_000)
+        messages = [each["message"] for each in result.meta["io.stubwright/output"]["violations"]]
+        assert ["is not JSON" in messages[0], "70,000 bytes" in messages[1]] == [True, True]
+
+
 class _Names:
     """Accepts any token as that of the user it names."""
 
