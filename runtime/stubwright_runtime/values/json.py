@@ -36,6 +36,13 @@ def is_list(value: object) -> TypeIs[list[Any] | tuple[Any, ...]]:
     return isinstance(value, list | tuple)
 
 
+def copy_json(value: Any) -> Any:
+    """Return a deep copy of a JSON value whose depth is bounded."""
+    if is_object(value):
+        return {name: copy_json(each) for name, each in value.items()}
+    return [copy_json(each) for each in value] if is_list(value) else value
+
+
 def is_group(error: BaseException) -> TypeIs[BaseExceptionGroup[BaseException]]:
     """Return whether an exception is an exception group."""
     return isinstance(error, BaseExceptionGroup)

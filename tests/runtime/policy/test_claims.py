@@ -30,7 +30,7 @@ class Bound:
     package = SimpleNamespace(asserts_formats=False, has_exact_formats=False)
 
     def __init__(self, binding: Any) -> None:
-        self.accepts, self.extension = ACCEPTS, {"bind": {"level": binding}}
+        self.accepts, self.bound = ACCEPTS, {"level": binding}
 
 
 async def call(binding: Any, principal: Principal) -> Any:

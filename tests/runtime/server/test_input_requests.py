@@ -68,7 +68,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     value = manifest(
         [
             tool("ask", {"x": {"type": "integer"}}, stubwright={"ask": ASK}),
-            tool("other", stubwright={"ask": ASK}),
+            tool("other", {"data": {}}, stubwright={"ask": ASK}),
             tool(
                 "pay",
                 {"card": {"type": "string"}, "sum": {"type": "integer"}},
@@ -252,6 +252,19 @@ async def test_what_happens_once(package: ModuleType, era: str) -> None:
 class Bank:
     def charge(self, key: str, amount: int = 1) -> str:
         return f"{key} {amount}"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_changes_to_values_do_not_outlive_the_round(package: ModuleType, era: str) -> None:
+    async def ask(args: Any, ctx: Any) -> str:
+        steps = await ctx.once("steps", lambda: ("first",))
+        steps.append("second")
+        args.data["sizes"].append(len(steps))
+        await ctx.ask.who()
+        return f"{steps} {args.data}"
+
+    async with client(server(package, ask), era, Person({"name": "Ada"})) as made:
+        assert text(await made.call_tool("other", {"data": {"sizes": []}})) == "['first', 'second'] {'sizes': [2]}"
 
 
 async def _charge(key: str, /) -> str:

@@ -13,7 +13,7 @@ from ...observability.redaction import find_secrets
 from ...schema.validation import get_input_validator
 from ...state.budget import BudgetExceeded
 from ...state.store import describe_lost_state, find_state_lost
-from ...values.json import is_group
+from ...values.json import copy_json, is_group
 from ...values.nesting import DEEPEST, DepthError, is_too_deep
 from ...values.units import ARGUMENTS, TASK_ARGUMENTS, parse_size
 from ..core.outcomes import Outcome, refuse
@@ -133,12 +133,14 @@ def _call_handler(results: Results, server: ServerContext, tool: Tool) -> Handle
 
     async def call(request: Request) -> Outcome:
         request.has_begun = True
+        # A handler can change its arguments, but the server still binds them to cursors and later rounds.
+        own = copy_json(request.arguments)
         if request.errors:
             lines = "; ".join(request.errors)
             server.log.warning("%s was called with invalid arguments: %s", tool.name, lines)
-            arguments = InvalidArguments(request.arguments)
+            arguments = InvalidArguments(own)
         else:
-            arguments = make_model(request.arguments)
+            arguments = make_model(own)
         value = await run(request, arguments, make_context(request, name))
         try:
             return encode(value, request.page)

@@ -28,7 +28,7 @@ from ...mcp.problems import describe_problems
 from ...observability.logs import log
 from ...state.nonces import make_nonce
 from ...state.store import StateLost
-from ...values.json import is_group
+from ...values.json import copy_json, is_group
 from ...values.modules import find_loaded
 from ...values.nesting import DepthError, is_too_deep
 from ...values.sanitizing import clean
@@ -233,14 +233,14 @@ class InputRequests:
             TypeError: The result is not JSON.
         """
         if key in self._done:
-            return self._done[key]
+            return copy_json(self._done[key])  # the handler can change its copy
         if key not in self._running:
             # A concurrent question has stopped the handler, and `asyncio.gather` lets the other coroutines continue.
             if self._request.is_suspended:
                 raise CallSuspension
             self._running[key] = asyncio.ensure_future(self._run_once(key, function))
         # A concurrent question can stop the handler. The function then continues, and `settle_effects` waits for it.
-        return await asyncio.shield(self._running[key])
+        return copy_json(await asyncio.shield(self._running[key]))
 
     def make_idempotency_key(self, key: str) -> str:
         """Return 32 hexadecimal digits that identify an effect.
@@ -261,7 +261,7 @@ class InputRequests:
             function = partial(function, self.make_idempotency_key(key))
         try:
             value = function() if inspect.iscoroutinefunction(function) else await self._request.run_in_thread(function)
-            self._done[key] = encode_json(await value if inspect.isawaitable(value) else value)[0]
+            self._done[key] = json.loads(encode_json(await value if inspect.isawaitable(value) else value)[1])
             await self.save()
         finally:
             del self._running[key]
