@@ -141,8 +141,9 @@ async def test_two_questions_never_have_one_id(package: ModuleType, caplog: pyte
 
 
 async def test_a_request_that_needs_a_url_is_refused_with_it(package: ModuleType) -> None:
-    desk = Desk()
-    async with opened(package.build_server(desk)) as (send, receive):
+    desk, records = Desk(), list[Any]()
+    server = package.build_server(desk, audit=records.append)
+    async with opened(server) as (send, receive):
         await hello(send, receive)
         for number, (method, name) in enumerate([("tools/call", "files"), ("prompts/get", "hello")], 2):
             await send({"id": number, "method": method, "params": {"name": name}})
@@ -159,6 +160,8 @@ async def test_a_request_that_needs_a_url_is_refused_with_it(package: ModuleType
                 ]
             }
     assert len(set(desk.asked)) == 2
+    server.core.recorder.flush()
+    assert [(record.tool, record.outcome, record.reason) for record in records] == [("files", "denied", "not_visited")]
 
 
 async def test_older_clients_and_those_without_a_browser_are_told(package: ModuleType) -> None:

@@ -67,7 +67,7 @@ class Instrumentation:
             seconds = time.perf_counter() - start
             if observation is not None:
                 observation.end(seconds, result, error, record)
-            if recorder is not None and record is not None and _has_completed(result, error):
+            if recorder is not None and record is not None and _has_completed(result):
                 trace = None if observation is None else observation.find_trace_id()
                 record.seconds, record.trace = seconds, trace or read_trace_id(record.traceparent)
                 self._record(recorder, request, record, error)
@@ -120,16 +120,16 @@ def explain_internal_error(request: Request, error: Exception) -> ProtocolError:
     return ProtocolError(INTERNAL_ERROR, f"Internal error (reference {reference_id})")
 
 
-def _has_completed(result: Result, error: BaseException | None) -> bool:
-    """Return whether a call is complete, rather than waiting for the client's answer in another request."""
-    if isinstance(error, ProtocolError):
-        return error.code != URL_ELICITATION_REQUIRED
+def _has_completed(result: Result) -> bool:
+    """Return whether a call is complete, rather than waiting for the client's answer in its next round."""
     return result is None or result.get("resultType") != "input_required"
 
 
 def _explain(error: BaseException) -> tuple[OutcomeStatus, str]:
     if not isinstance(error, ProtocolError):
         return "cancelled", "cancelled"
+    if error.code == URL_ELICITATION_REQUIRED:
+        return "denied", "not_visited"
     if error.code in (INVALID_PARAMS, INVALID_REQUEST):
         is_state = is_mapping(error.data) and error.data.get("reason") == INVALID_STATE
         return "invalid", "request_state" if is_state else "parameters"
