@@ -781,7 +781,7 @@ def test_a_large_answer_that_is_not_json_is_a_link_too(mime_type: str, tmp_path:
 
 
 class _Names:
-    """Accepts any token as that of the user it names."""
+    """Accepts the name of a user as the user's token."""
 
     async def verify_token(self, token: str) -> AccessToken:
         return AccessToken(token=token, client_id="app", scopes=[], subject=token)

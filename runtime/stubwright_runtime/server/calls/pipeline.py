@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _SHALLOW: Final = 2 * DEEPEST
 """Arguments up to this size, as JSON in bytes, cannot exceed the maximum depth."""
 
+_NESTED: Final = frozenset((dict, list))
+
 
 class Steps(NamedTuple):
     """The steps around a tool's handler, outermost first.
@@ -133,14 +135,14 @@ def _call_handler(results: Results, server: ServerContext, tool: Tool) -> Handle
 
     async def call(request: Request) -> Outcome:
         request.has_begun = True
-        # A handler can change its arguments, but the server still binds them to cursors and later rounds.
-        own = copy_json(request.arguments)
         if request.errors:
             lines = "; ".join(request.errors)
             server.log.warning("%s was called with invalid arguments: %s", tool.name, lines)
-            arguments = InvalidArguments(own)
-        else:
-            arguments = make_model(own)
+            arguments = InvalidArguments(copy_json(request.arguments))
+        elif _NESTED.isdisjoint(map(type, request.arguments.values())):
+            arguments = make_model(request.arguments)
+        else:  # models can share nested values, and cursors and later rounds are bound to the arguments as sent
+            arguments = make_model(copy_json(request.arguments))
         value = await run(request, arguments, make_context(request, name))
         try:
             return encode(value, request.page)
