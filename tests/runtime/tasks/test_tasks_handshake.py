@@ -291,7 +291,7 @@ async def test_clients_are_asked_only_what_they_support(
         return {"action": "accept"} if message["params"]["mode"] == "url" else accepted(message)
 
     server = package.build_server(Handlers(ask=asks))
-    every = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
+    every: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
     async with (
         in_memory(server, HANDSHAKE, every, answer) as wire,
         in_memory(server, HANDSHAKE, capabilities, answer) as other,
