@@ -66,6 +66,7 @@ class News:
         self.bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self.bus)
         self.subscribed: list[tuple[str, str]] = []
+        self.may_unsubscribe: anyio.Event | None = None
         self.handling = ScriptedServer(tools_call=self._tell)
         server = self.handling.server
         server.add_request_handler("subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, self.listen)
@@ -91,6 +92,8 @@ class News:
     def _noted(self, sign: str) -> Callable[[Any, Any], Awaitable[mcp_types.EmptyResult]]:
         async def note(ctx: Any, params: Any) -> mcp_types.EmptyResult:
             self.subscribed.append((sign, params.uri))
+            if sign == "-" and self.may_unsubscribe is not None:
+                await self.may_unsubscribe.wait()
             if params.uri == "test://no":
                 raise mcp.MCPError(code=mcp_types.INVALID_PARAMS, message="no such resource")
             return mcp_types.EmptyResult()
@@ -196,6 +199,38 @@ async def test_a_resource_is_unsubscribed_by_its_last_listener(kind: str) -> Non
             pass
         assert news.subscribed[-1] == ("-", "test://b")
     assert news.subscribed.count(("-", "test://a")) == 1
+
+
+async def test_a_block_does_not_unsubscribe_what_another_block_subscribes_to_in_the_meantime() -> None:
+    news = News()
+    async with _reached("pipe legacy", news) as client, AsyncExitStack() as stack, anyio.create_task_group() as tasks:
+        news.may_unsubscribe = anyio.Event()
+        await stack.enter_async_context(changes(client, resources=["test://a", "test://b"]))
+        tasks.start_soon(stack.aclose)
+        await _until(lambda: ("-", "test://a") in news.subscribed)
+        async with changes(client, resources=["test://b"]):
+            news.may_unsubscribe.set()
+            await anyio.wait_all_tasks_blocked()
+            assert ("-", "test://b") not in news.subscribed
+    assert news.subscribed[-1] == ("-", "test://b")
+
+
+@pytest.mark.parametrize("kind", ["memory", "http", "pipe legacy"])
+async def test_the_end_of_the_block_ends_iteration_in_other_tasks(kind: str) -> None:
+    heard: set[Change] = set()
+
+    async def iterate(told: AsyncIterator[Change]) -> None:
+        async for change in told:
+            heard.add(change)
+
+    async with _reached(kind, News()) as client, anyio.create_task_group() as tasks:
+        async with changes(client) as told:
+            tasks.start_soon(iterate, told)
+            await client.tell(told=["tools"])
+            await _until(lambda: bool(heard))
+        tasks.cancel_scope.deadline = anyio.current_time() + 60
+    assert not tasks.cancel_scope.cancelled_caught
+    assert heard == {ListChanged("tools")}
 
 
 async def test_a_refused_subscription_leaves_nothing_behind() -> None:

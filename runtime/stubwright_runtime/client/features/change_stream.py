@@ -65,6 +65,7 @@ class ChangeStream:
         self._client.server.listeners.pop(self._key, None)
         if self._task is not None:
             self._task.cancel()
+        self._end(None)  # a consumer in another task may still be waiting
 
     async def _run(self) -> None:
         """Send `subscriptions/listen`, and wait for its result, which ends the subscription."""

@@ -134,7 +134,8 @@ class Subscriptions:
             self._backlogs.remove(backlog)
             self._subscribed.subtract(wanted)
             if not backlog.ended:
-                await _unsubscribe(session, options, [uri for uri in wanted if not self._subscribed[uri]])
+                # A generator, because another block may subscribe to a resource in the meantime.
+                await _unsubscribe(session, options, (uri for uri in wanted if not self._subscribed[uri]))
             backlog.end()
 
 
