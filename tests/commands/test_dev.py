@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,6 +23,8 @@ from developing import Dev, ask, dev, poll, tools
 from editors import write
 from processes import await_end, is_alive
 from stubwright.project.handwritten import modules
+from stubwright.serving import processes
+from stubwright.serving.processes import ServerSupervisor
 
 MANIFEST = """\
 stubwright: 1
@@ -219,6 +222,19 @@ def test_a_server_that_hangs_after_its_proof_ends_with_the_next_save(project: Pa
     with dev(project, slow=1) as it:
         outlast_hang(it, handlers, "import sys\n" + HANDLERS + hanging + "time.sleep(1000)\n", 1)
         assert not is_alive(int(begun.read_text()))
+
+
+def test_replaced_servers_that_ignore_sigterm_are_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_PATIENCE", 0.1)
+    ignoring = ["sh", "-c", "trap '' TERM; echo; exec sleep 60"]
+    with ServerSupervisor("127.0.0.1", 0, lambda _: None, lambda _: None) as supervisor:
+        servers = [subprocess.Popen(ignoring, stdout=subprocess.PIPE, start_new_session=True) for _ in range(2)]
+        for server in servers:
+            with server.stdout as started:  # type: ignore[union-attr]
+                started.readline()
+        supervisor._servers += servers
+        supervisor._stop_servers(wait=False)
+        assert [server.wait(10) for server in servers] == [-signal.SIGKILL] * 2
 
 
 @pytest.mark.long

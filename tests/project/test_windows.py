@@ -98,7 +98,7 @@ def test_a_worker_is_stopped_by_signals_that_its_loop_does_not_take(
     async def work() -> None:
         monkeypatch.setattr(asyncio.get_running_loop(), "add_signal_handler", refuse)
         server: Any = Server()
-        await asyncio.wait_for(worker._work(server, until_eof=False), 10)
+        await asyncio.wait_for(worker._work(server, 1, until_eof=False), 10)
 
     before = [signal.getsignal(each) for each in signals.stop_signals()]
     asyncio.run(work())

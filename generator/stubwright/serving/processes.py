@@ -281,7 +281,7 @@ class ServerSupervisor:
         os.close(self._lifeline)
 
     def _stop_servers(self, *, wait: bool, but: subprocess.Popen[bytes] | None = None) -> None:
-        """Terminate all servers except `but`, and wait briefly for the last server.
+        """Terminate all servers except `but`, kill those that do not stop, and wait briefly for the last server.
 
         With `wait`, first wait until all terminated servers have stopped.
         """
@@ -290,8 +290,11 @@ class ServerSupervisor:
         for process in leaving:
             if process.poll() is None:
                 process.terminate()
-        for process in leaving if wait else ():
-            end(process)
+        killers = [threading.Thread(target=end, args=(process,), daemon=True) for process in leaving]
+        for killer in killers:
+            killer.start()
+        for killer in killers if wait else ():
+            killer.join()
         for process in leaving[-1:]:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_HANDOVER)

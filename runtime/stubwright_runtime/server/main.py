@@ -304,7 +304,7 @@ def _work(handwritten: HandlerLocation, options: argparse.Namespace) -> None:
     from .worker import work
 
     with _report_handler_failures(core):
-        work(core, until_eof=options.until_end_of_input)
+        work(core, options.grace, until_eof=options.until_end_of_input)
     end_without_handlers()
 
 

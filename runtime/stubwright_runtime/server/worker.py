@@ -31,16 +31,19 @@ _MARGIN: Final = 5.0
 """Seconds between the end of the tasks' grace period and killing the workers."""
 
 
-def work(core: Core, *, until_eof: bool = False) -> None:
-    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives, or until standard input closes."""
-    run_loop(_work(core, until_eof))
+def work(core: Core, grace: float, *, until_eof: bool = False) -> None:
+    """Run a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives, or until standard input closes.
+
+    With `until_eof`, the process is killed if it does not stop within `grace` seconds, plus a margin.
+    """
+    run_loop(_work(core, grace, until_eof))
 
 
-async def _work(core: Core, until_eof: bool) -> None:
+async def _work(core: Core, grace: float, until_eof: bool) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     with handle_stop_signals(loop, lambda _: stop.set()):
         if until_eof:
-            stop_at_end_of(sys.stdin.fileno())
+            stop_at_end_of(sys.stdin.fileno(), grace + _MARGIN)
         await _run_tasks(core, stop)
 
 

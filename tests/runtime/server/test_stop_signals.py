@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -118,3 +121,14 @@ def test_in_another_thread_there_is_none() -> None:
         thread.start()
         thread.join()
     assert seen == [handler]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows closes pipes differently")
+def test_a_process_that_ignores_the_end_of_its_parent_is_killed() -> None:
+    program = (
+        "import signal, time; from stubwright_runtime.server.execution.signals import stop_at_end_of\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); stop_at_end_of(0, 0.1); time.sleep(10)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        process.communicate()
+    assert process.returncode == 1

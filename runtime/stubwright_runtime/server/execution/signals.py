@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _GRACE: Final = 1.0  # seconds to wait for threads before exiting
 
+_PATIENCE: Final = 8.0
+"""Seconds for a process without its parent to stop: the default grace period, plus a margin."""
+
 
 def stop_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that stop a server: SIGINT, SIGTERM, and SIGHUP unless it is ignored (`nohup`).
@@ -100,17 +103,20 @@ def _observe(
             signal.signal(number, handler)
 
 
-def stop_at_end_of(descriptor: int) -> None:
+def stop_at_end_of(descriptor: int, seconds: float = _PATIENCE) -> None:
     """Send SIGTERM to this process when a pipe closes, for example because the process at its other end exited.
 
     Args:
         descriptor: The file descriptor of the pipe's read end.
+        seconds: How long the process can continue after SIGTERM, before it is killed.
     """
 
     def read() -> None:
         while os.read(descriptor, 1024):  # not a file object, whose lock would block the exit
             pass
         signal.raise_signal(signal.SIGTERM)
+        time.sleep(seconds)
+        os._exit(1)  # no parent is left to kill a process whose handler blocks the event loop
 
     threading.Thread(target=read, daemon=True).start()
 
