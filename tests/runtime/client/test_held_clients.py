@@ -46,9 +46,11 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @asynccontextmanager
 async def opened(kind: str, package: ModuleType) -> AsyncIterator[Any]:
-    """An open client of the SDK with this `mode`, or a session."""
+    """An open client of the SDK with this `mode`, a session, or the server itself."""
     server = package.build_server(Handlers())
-    if kind == "session":
+    if kind == "own":
+        yield server
+    elif kind == "session":
         async with server as (reading, writing), ClientSession(reading, writing) as session:
             await session.initialize()
             yield session
@@ -67,6 +69,18 @@ async def test_an_open_client_stays_open(kind: str, package: ModuleType) -> None
                 with pytest.raises(MCPError, match=r"^not today$"):
                     await typed.echo(text="no")
         assert (await client.call_tool("echo", {"text": "still open"})).content[0].text == "still open"
+
+
+@pytest.mark.parametrize("kind", ["session", "legacy", "auto", "own"])
+async def test_a_list_may_not_be_too_large(kind: str, package: ModuleType) -> None:
+    async with (
+        opened(kind, package) as target,
+        package.HeldClient.connect(target) as typed,
+    ):
+        with pytest.raises(MCPError, match="has more than 10 bytes$") as caught:
+            await package.list_tools(typed.with_options(max_result_bytes=10))
+        assert caught.value.error.code == mcp_types.CONNECTION_CLOSED
+        assert (await typed.echo(text="still open")).text == "still open"
 
 
 @pytest.mark.parametrize("kind", ["session", "legacy", "auto"])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from uuid import uuid4
 
 from mcp_types import (
+    CONNECTION_CLOSED,
     PARSE_ERROR,
     CallToolRequest,
     CallToolResult,
@@ -173,8 +174,7 @@ class Session:
             result = await send(params)
             if isinstance(result, InputRequiredResult):
                 result = await answer_until_result(self._client, params, send, result)
-            self.measure(result, options)
-        except (MCPError, TooLargeError) as error:
+        except MCPError as error:
             _raise_if_too_large(tool, error)
             raise
         return result
@@ -184,14 +184,9 @@ class Session:
         """Raise `ResultTooLarge` for `tool` if the block receives a response that exceeds the limit."""
         try:
             yield
-        except (MCPError, TooLargeError) as error:
+        except MCPError as error:
             _raise_if_too_large(tool, error)
             raise
-
-    def measure(self, result: BaseModel, options: Options) -> None:
-        """Raise `TooLargeError` for a large result from an SDK client; our own client checks the size on arrival."""
-        if find_connection(self._client) is None:
-            Bound(options.max_result_bytes).check(_measure_json(result))
 
     def fetch_pages(
         self, fetch: Callable[..., Awaitable[_Page]], options: Options, most_pages: int = MOST_PAGES
@@ -299,11 +294,16 @@ class Session:
     ) -> _Result:
         """Send a request with limits on the response's time and size. Raise `MCPError` for an invalid response."""
         bound = Bound(options.max_result_bytes)
+        connection = find_connection(self._client)
         token = CURRENT_BOUND.set(bound)
         try:
             with self.in_flight.request(seconds, allows_questions=allows_questions):
                 try:
                     answer = await send()
+                    if connection is None:  # our own client checks the size on arrival
+                        bound.check(_measure_json(answer))
+                except TooLargeError as error:
+                    raise MCPError(code=CONNECTION_CLOSED, message=str(error)) from None
                 except (ValidationError, OverflowError, RecursionError) as error:
                     wrong = describe_problems(error) if isinstance(error, ValidationError) else str(error)
                     message = f"the server's response is not valid MCP: {wrong}"
@@ -314,7 +314,6 @@ class Session:
             if not isinstance(converted, MCPError):
                 raise
             better = self.in_flight.explain_close(converted)
-            connection = find_connection(self._client)
             if better is converted and connection is not None:
                 better = connection.explain_late(converted)
             try:
@@ -343,8 +342,8 @@ async def _send_after_visits(
     return await send()
 
 
-def _raise_if_too_large(tool: Tool, error: MCPError | TooLargeError) -> None:
-    too_large = error.__cause__ if isinstance(error, MCPError) else error
+def _raise_if_too_large(tool: Tool, error: MCPError) -> None:
+    too_large = error.__cause__
     if isinstance(too_large, TooLargeError):
         raise ResultTooLarge(tool.name, too_large.size, too_large.most) from None
 
@@ -355,7 +354,7 @@ def find_connection(client: UntypedClient) -> RpcConnection | None:
     return server if isinstance(server, RpcConnection) else None
 
 
-def _measure_json(result: BaseModel) -> int:
+def _measure_json(result: Any) -> int:
     try:
         return len(result.model_dump_json(by_alias=True, exclude_unset=True))
     except (ValueError, RecursionError):

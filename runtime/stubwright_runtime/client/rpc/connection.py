@@ -402,7 +402,7 @@ class RpcConnection:
             try:
                 self.bounds.check(size, pending.bound)
             except TooLargeError as too_large:
-                self._fail(key, pending, _make_unreadable(str(too_large)))
+                self._fail(key, pending, MCPError(code=CONNECTION_CLOSED, message=str(too_large)))
                 return
         if error is not None:
             self._fail(key, pending, MCPError(error["code"], error["message"], error.get("data")))

@@ -158,7 +158,6 @@ class TaskRequests:
                 if error.code != INVALID_PARAMS:
                     raise
                 raise TaskExpired(self._tool.name, task, error.message) from error
-            self.session.measure(task_state, self.options)
         return task_state
 
     async def fetch_result(self, task: str, *, waits: bool) -> CallToolResult:
@@ -172,7 +171,6 @@ class TaskRequests:
         request = GetTaskPayloadRequest(params=GetTaskPayloadRequestParams(task_id=task))
         with self.session.bound(self._tool):
             result = await self.session.send(request, CallToolResult, options)
-            self.session.measure(result, options)
         related: Json = (result.meta or {}).get(RELATED)
         if is_mapping(related) and related.get("taskId") != task:
             raise MCPError(code=PARSE_ERROR, message="the server returned another task's result")
