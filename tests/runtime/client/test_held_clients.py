@@ -77,7 +77,7 @@ async def test_a_list_may_not_be_too_large(kind: str, package: ModuleType) -> No
         opened(kind, package) as target,
         package.HeldClient.connect(target) as typed,
     ):
-        with pytest.raises(MCPError, match="has more than 10 bytes$") as caught:
+        with pytest.raises(MCPError, match=r"has more than 10 bytes$") as caught:
             await package.list_tools(typed.with_options(max_result_bytes=10))
         assert caught.value.error.code == mcp_types.CONNECTION_CLOSED
         assert (await typed.echo(text="still open")).text == "still open"
