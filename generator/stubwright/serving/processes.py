@@ -281,7 +281,7 @@ class ServerSupervisor:
         os.close(self._lifeline)
 
     def _stop_servers(self, *, wait: bool, but: subprocess.Popen[bytes] | None = None) -> None:
-        """Terminate all servers except `but`, kill those that do not stop, and wait briefly for the last server.
+        """Terminate all servers except `but`, kill any that do not stop, and wait briefly for the last server.
 
         With `wait`, first wait until all terminated servers have stopped.
         """
