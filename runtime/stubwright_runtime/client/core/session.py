@@ -80,7 +80,7 @@ class Session:
         self._failures = failures
         self.in_flight = in_flight
         self._is_ours = isinstance(client, Requests)
-        connection = find_connection(client)
+        self._connection = connection = find_connection(client)
         self._headers = ParameterHeaders(client) if connection is None or connection.over_http else None
         self._make_call: Any = CallToolRequest if connection is None else ToolCall
 
@@ -117,7 +117,7 @@ class Session:
         if not accepts_key(tool):
             return send
         params["_meta"] = {IDEMPOTENCY_META_KEY: options.idempotency_key or str(uuid4())}
-        connection = find_connection(self._client)
+        connection = self._connection
         if connection is None or not connection.over_http:  # a process that has exited cannot respond to a retry
             return send
 
@@ -294,7 +294,7 @@ class Session:
     ) -> _Result:
         """Send a request with limits on the response's time and size. Raise `MCPError` for an invalid response."""
         bound = Bound(options.max_result_bytes)
-        connection = find_connection(self._client)
+        connection = self._connection
         token = CURRENT_BOUND.set(bound)
         try:
             with self.in_flight.request(seconds, allows_questions=allows_questions):
