@@ -158,6 +158,16 @@ def test_a_mapping_without_a_keyword_has_fields(short: Any, long: Any) -> None:
     assert tool["inputSchema"]["properties"]["a"] == tool["outputSchema"]["properties"]["a"] == long
 
 
+@pytest.mark.parametrize("keyword", ["$anchor", "$comment", "$dynamicRef", "$recursiveRef", "$vocabulary"])
+@pytest.mark.parametrize(
+    "dialect", ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-04/schema#"]
+)
+def test_a_keyword_of_any_dialect_is_not_a_field(keyword: str, dialect: str) -> None:
+    schema = {"$schema": dialect, keyword: "integer"}
+    assert expand_type(schema) == schema
+    assert expand_type({"$top": "integer"})["properties"] == {"$top": {"type": "integer"}}
+
+
 @pytest.mark.parametrize(
     ("schema", "fix"),
     [
