@@ -23,9 +23,6 @@ _OURS: Final = "stubwright"
 
 _LIMITS_OF_CALLS: Final = frozenset({"rateLimit", "concurrency"})
 
-EXCHANGE: Final = "tokenExchange"
-"""The flow that exchanges the caller's token for an API token (RFC 8693)."""
-
 EXACT_FORMATS: Final = "exactFormats"
 """The `manifest.json` key that limits each `format` with a Python type to strings that the type represents exactly."""
 
@@ -303,7 +300,7 @@ class Package:
     def exchanges_tokens(self) -> bool:
         """True if callers' tokens are exchanged for API tokens (RFC 8693)."""
         apis: Iterable[Mapping[str, Any]] = (self.manifest.get("apis") or {}).values()
-        return any(scheme.get("flow") == EXCHANGE for api in apis for scheme in (api.get("auth") or {}).values())
+        return any(is_exchange(scheme) for api in apis for scheme in (api.get("auth") or {}).values())
 
     @cached_property
     def policies(self) -> frozenset[str]:
@@ -409,6 +406,11 @@ class Package:
                 for entry in self.manifest.get(section) or ()
             }
         return self._entries[section]
+
+
+def is_exchange(scheme: Mapping[str, Any]) -> bool:
+    """Return whether a scheme exchanges the caller's token for an API token (RFC 8693)."""
+    return scheme.get("flow") == "tokenExchange"
 
 
 def _resolve_tools(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

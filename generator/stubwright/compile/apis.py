@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from stubwright.compile import binds as binding
 from stubwright.compile import overlays
 from stubwright.diagnostics import Place
-from stubwright_runtime.http.requests import HOLE
+from stubwright_runtime.http.templates import HOLE
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping

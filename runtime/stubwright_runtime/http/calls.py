@@ -25,6 +25,7 @@ import anyio
 import httpx2
 
 from ..errors import NoEffectError, ToolError, UnknownEffectError
+from ..network.certificates import make_tls_context
 from ..network.clients import make_http_client
 from ..network.errors import describe
 from ..observability.logs import log
@@ -34,7 +35,7 @@ from ..server.handlers.invalid_arguments import InvalidArguments, LenientHandler
 from ..server.handlers.lifespan import is_entered
 from ..values.sanitizing import clean
 from ..values.units import parse_retry_after
-from .requests import SAFE, Api, Binding, OutgoingRequest
+from .requests import Api, Binding, OutgoingRequest
 from .responses import (
     Answer,
     SchemaMismatch,
@@ -45,6 +46,7 @@ from .responses import (
     make_result,
 )
 from .servers import fill_base_url, find_origin
+from .templates import SAFE
 
 if TYPE_CHECKING:
     from typing import Self
@@ -132,7 +134,9 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
             ValueError: An environment variable is missing or invalid.
         """
         # Fail on an invalid certificate before entering any context.
-        contexts = {name: _make_context(name, api) for name, api in self._apis.items() if "clientCertificate" in api}
+        contexts = {
+            name: make_context(name, api, os.environ) for name, api in self._apis.items() if "clientCertificate" in api
+        }
         self._stack = AsyncExitStack()
         if is_entered(self._handlers):
             await self._stack.enter_async_context(self._handlers)
@@ -265,7 +269,7 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
             yield self._clients.get(api) or self._clients[_PLAIN]
             return
         settings = self._apis.get(api, {})
-        context = _make_context(api, settings) if "clientCertificate" in settings else None
+        context = make_context(api, settings, os.environ) if "clientCertificate" in settings else None
         async with _client(context) as client:
             yield client
 
@@ -325,10 +329,44 @@ def _bound_result(tool: Tool, value: Any) -> Any:
     return bound_result(value, tool.name, tool.policy, tool.result_budget)
 
 
-def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:
-    from .certificates import make_context
+def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> ssl.SSLContext | None:
+    """Return the TLS context for an API's client certificate (RFC 8446, 4.4.2).
 
-    return make_context(name, api, os.environ)
+    If the certificate is not set, log a warning and return `None`.
+
+    Args:
+        name: The API's name in the manifest.
+        settings: The API's entry under `apis`.
+        environment: The environment variables.
+
+    Raises:
+        SettingError: The `SSL_CERT_FILE` file is invalid.
+        ValueError: The certificate or key is invalid, the key is not set, or the base URL is not HTTPS.
+    """
+    url = environment.get(settings.get("baseUrlEnv") or "") or settings.get("baseUrl", "")
+    if urlsplit(str(url)).scheme != "https":
+        raise ValueError(f"the API {name} has a client certificate, but its base URL is not HTTPS")
+    certificate: Mapping[str, str] = settings["clientCertificate"]
+    if not environment.get(certificate["certificateEnv"]):
+        message = "%s is not set: the API %s is called without a client certificate"
+        log().warning(message, certificate["certificateEnv"], name)
+        return None
+    values: dict[str, str] = {}
+    for key in ("certificateEnv", "keyEnv", "passwordEnv"):
+        if key in certificate:
+            if not (value := environment.get(certificate[key])):
+                raise ValueError(f"the client certificate for {name} requires {certificate[key]}, which is not set")
+            values[key] = value
+    context = make_tls_context()
+    try:
+        # OpenSSL would prompt for the password on the terminal if this were not a callable.
+        context.load_cert_chain(values["certificateEnv"], values.get("keyEnv"), lambda: values.get("passwordEnv", ""))
+    except OSError as error:  # also raised for invalid certificates, wrong passwords, and mismatched keys
+        files = " and ".join(certificate[key] for key in ("certificateEnv", "keyEnv") if key in certificate)
+        raise ValueError(
+            f"the client certificate for {name} cannot be used ({files}): {error.strerror or error}"
+        ) from None
+    return context
 
 
 def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:

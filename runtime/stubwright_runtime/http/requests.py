@@ -24,20 +24,12 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from ..errors import ToolError
-from ..package import EXCHANGE
+from ..package import is_exchange
 from ..values import units
 from ..values.json import Json, is_list, is_mapping
 from .media import TEXT, Content, find_contents, is_text
 from .styles import encode, encode_but_reserved, format_pairs, format_plain, format_segment, refuse_escaping
-
-HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
-"""An argument in braces, or an escaped brace."""
-
-BODIED: Final = frozenset({"POST", "PUT", "PATCH", "QUERY"})
-"""Methods that send the remaining arguments in the body."""
-
-SAFE: Final = ("GET", "HEAD", "OPTIONS", "QUERY")
-"""Safe methods (RFC 9110, 9.2.1)."""
+from .templates import BODIED, HOLE, SAFE, list_used
 
 # Tabs are the only control characters allowed in headers (RFC 9110, 5.5).
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -438,42 +430,12 @@ def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> 
     return value
 
 
-def is_exchange(scheme: Mapping[str, Any]) -> bool:
-    """Return whether a scheme exchanges the caller's token for an API token (RFC 8693)."""
-    return scheme.get("flow") == EXCHANGE
-
-
 def grant(scheme: Mapping[str, Any]) -> list[str]:
     """Return an OAuth grant's required variables; the secret is optional for refresh tokens and exchanges."""
     if is_exchange(scheme):
         return [scheme[key] for key in ("clientIdEnv", "clientSecretEnv") if key in scheme]
     second = "refreshTokenEnv" if "refreshTokenEnv" in scheme else "clientSecretEnv"
     return [scheme["clientIdEnv"], scheme[second]]
-
-
-def list_used(http: Mapping[str, Any]) -> list[str]:
-    """Return the names of the arguments used in an `http` entry's templates."""
-    templates = [http.get("url", "")]
-    for section in ("query", "headers", "cookies"):
-        entries: Mapping[str, Any] = http.get(section) or {}
-        templates += [spec["value"] if is_mapping(spec) else spec for spec in entries.values()]
-    parts: Mapping[str, Any] = http.get("parts") or {}
-    templates += [text for spec in parts.values() for text in list_texts(spec)]
-    templates += list_texts(http.get("body"))
-    return [name for text in templates for name in find_holes(text)]
-
-
-def find_holes(text: str) -> list[str]:
-    """Return the names of the arguments in a template."""
-    return [match[1] for match in HOLE.finditer(text) if match[1] is not None]
-
-
-def list_texts(value: Any) -> list[str]:
-    """Return all strings in a JSON value, except keys."""
-    if isinstance(value, str):
-        return [value]
-    below = value.values() if is_mapping(value) else value if is_list(value) else ()
-    return [text for item in below for text in list_texts(item)]
 
 
 def _is_reserved(spec: str | Mapping[str, Any]) -> bool:

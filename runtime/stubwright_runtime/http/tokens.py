@@ -19,8 +19,9 @@ import httpx2
 from ..errors import ToolError
 from ..network.errors import describe
 from ..observability.logs import log
+from ..package import is_exchange
 from ..values.json import is_mapping
-from .requests import grant, is_exchange
+from .requests import grant
 from .subjects import PrincipalCache, find_subject
 
 if TYPE_CHECKING:

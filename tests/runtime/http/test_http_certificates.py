@@ -26,7 +26,7 @@ from cryptography.x509.oid import NameOID
 import forked
 import openapi_documents
 from packages import generate, imported, manifest, tool
-from stubwright_runtime.http.certificates import make_context
+from stubwright_runtime.http.calls import make_context
 
 NAMES = {"certificateEnv": "S_CERTIFICATE", "keyEnv": "S_KEY"}
 

@@ -9,8 +9,8 @@ from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import find_nearest, quote, suggest
 from stubwright.http import CONTROL, TOKEN, is_reserved, is_token_url, split, steers
 from stubwright.jsonschema.references import LocalTarget, SharedSchema
-from stubwright_runtime.http.requests import BODIED, HOLE, find_holes, list_texts, list_used
 from stubwright_runtime.http.servers import is_part
+from stubwright_runtime.http.templates import BODIED, HOLE, find_holes, list_texts, list_used
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

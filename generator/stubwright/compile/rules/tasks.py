@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stubwright.compile.rules.http import list_calls
 from stubwright.diagnostics import Diagnostic
-from stubwright_runtime.http.requests import is_exchange
+from stubwright_runtime.package import is_exchange
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence

@@ -14,7 +14,7 @@ from stubwright.importers.openapi.documents import UnsupportedError, explain
 from stubwright.importers.openapi.media import EVENT_STREAM, strip_parameters
 from stubwright.importers.openapi.options import Options
 from stubwright.importers.openapi.schemas.conversion import Schemas
-from stubwright_runtime.http.requests import list_used
+from stubwright_runtime.http.templates import list_used
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
