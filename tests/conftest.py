@@ -137,6 +137,13 @@ def _forget_secrets() -> None:
     names["_LAST"] = type(names["_LAST"])()
 
 
+@pytest.fixture(autouse=True)
+def _let_sdk_servers_stream() -> None:
+    """Forget that earlier tests stopped a server in this process, after which sse_starlette ends every stream."""
+    if (sse := sys.modules.get("sse_starlette.sse")) is not None:
+        sse.AppStatus.should_exit = False
+
+
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
     """Run async tests on asyncio alone: older versions of anyio's plugin run them on trio too, which is not needed."""
