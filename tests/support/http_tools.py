@@ -21,11 +21,11 @@ class Running:
     package: ModuleType
     api: FakeApi
 
-    def call(self, name: str, handlers: object = None, **arguments: Any) -> Any:
+    def call(self, name: str, handlers: object = None, state: str = "memory://", **arguments: Any) -> Any:
         """Call a tool with any arguments, and return the result."""
 
         async def go() -> Any:
-            server = self.package.build_server(handlers)
+            server = self.package.build_server(handlers, state=state)
             async with self.package.SampleClient.connect(server) as client:
                 return await client.raw.call_tool(name, arguments)
 

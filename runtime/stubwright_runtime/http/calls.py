@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from ..server.calls.around import Around
     from ..server.core.principal import Principal
     from ..server.features.context import Context
+    from ..state.store import Store
     from .pagination import Page
     from .requests import ReadEvents
     from .shapes import Shape
@@ -93,21 +94,22 @@ Prepare = Callable[[Mapping[str, str], Sequence[str]], OutgoingRequest]
 """Creates a request from environment variables and a set of authentication schemes."""
 
 
-def bind(package: Package, handlers: object) -> Handlers:
+def bind(package: Package, handlers: object, store: Store) -> Handlers:
     """Wrap the handlers and add an HTTP call for each bound tool that they do not implement."""
-    return Handlers(package, handlers)
+    return Handlers(package, handlers, store)
 
 
 class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
     """The user's handlers and the HTTP calls of a package. Entering these handlers also enters the user's handlers."""
 
-    def __init__(self, package: Package, handlers: object) -> None:
-        """Add the package's bound tools to the user's handlers."""
+    def __init__(self, package: Package, handlers: object, store: Store) -> None:
+        """Add the package's bound tools, whose large results are in `store`, to the user's handlers."""
         self._handlers = handlers
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._stack = AsyncExitStack()
         self._calls: dict[str, Call] = {}
         self._package = package
+        self._store = store
         self._tokens = _tokens(package)
         for tool in package.tools.values():
             if tool.is_bound and getattr(handlers, tool.method, None) is None:
@@ -201,6 +203,8 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
                 following = replace(following, secrets=outgoing.secrets)
             reshape = None if shape is None else partial(shape.shape, answer, following=following)
 
+            bound_result = partial(_bound_result, self._store, tool, ctx)
+
             def make() -> Any:
                 if is_elsewhere:
                     raise describe_redirect(answer.url, outgoing.secrets)
@@ -209,14 +213,14 @@ class Handlers(LenientHandlers, AbstractAsyncContextManager["Handlers"]):
             if tool.is_lenient and tool.output_name is not None:
                 from .deviations import tolerate
 
-                return tolerate(conceal(answer, outgoing.secrets), tool, make, partial(_bound_result, tool))
+                return await tolerate(conceal(answer, outgoing.secrets), tool, make, bound_result)
             try:
                 value = make()
             except SchemaMismatch as error:
                 if error.instead is None or tool.output_name is not None:
                     raise
                 value = error.instead
-            return _bound_result(tool, value)
+            return await bound_result(value)
 
         return call
 
@@ -321,12 +325,12 @@ def _make_event_reader(ctx: Context, api: Api, tool: Tool) -> ReadEvents:
     return make_event_reader(ctx, api, wants_json=tool.output_name is not None)
 
 
-def _bound_result(tool: Tool, value: Any) -> Any:
+async def _bound_result(store: Store, tool: Tool, ctx: Context, value: Any) -> Any:
     if "large" not in tool.extension["http"]:
         return value
     from .large_results import bound_result
 
-    return bound_result(value, tool.name, tool.policy, tool.result_budget)
+    return await bound_result(value, tool, ctx, store)
 
 
 def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> ssl.SSLContext | None:

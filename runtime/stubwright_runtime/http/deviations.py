@@ -12,7 +12,7 @@ from ..server.handlers.returns import UnstructuredReply, UpstreamReply
 from .responses import Answer, SchemaMismatch, make_content
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from ..package import Tool
 
@@ -22,7 +22,7 @@ META: Final = "io.stubwright/output"
 _MOST: Final = 5
 
 
-def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any], bound: Callable[[Any], Any]) -> Any:
+async def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any], bound: Callable[[Any], Awaitable[Any]]) -> Any:
     """Return the result from `make`, or the response as text if it does not match the `outputSchema`.
 
     Args:
@@ -32,9 +32,9 @@ def tolerate(answer: Answer, tool: Tool, make: Callable[[], Any], bound: Callabl
         bound: Returns a result, or its start and a link if it is too large (`large: resource`).
     """
     try:
-        value = bound(make())
+        value = await bound(make())
     except SchemaMismatch as error:
-        content = bound(make_content(answer) if error.instead is None else error.instead)
+        content = await bound(make_content(answer) if error.instead is None else error.instead)
         violations = [{"pointer": "", "keyword": "", "message": str(error)}]
         if isinstance(content, UnstructuredReply) and content.meta is not None:
             content, violations = content.model, [*violations, *content.meta[META]["violations"]]

@@ -309,7 +309,7 @@ class MemoryStore:
         # Use `get` so that a rejected payer does not create an account.
         account = self._accounts.get(payer) or _Account()
         while (whose := self._budget.refuses(more, account.used, self._total)) is not None:
-            if not account.spare:
+            if not account.spare or self._budget.refuses(more, 0, 0) is not None:  # evicting would not help
                 ends = (self._records[name].until for name in account.records)
                 first = min(ends, default=_NEVER) if whose == "caller" else self._ends[0][0] if self._ends else _NEVER
                 seconds = None if first == _NEVER else first - self._clock()

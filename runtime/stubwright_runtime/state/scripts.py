@@ -100,7 +100,7 @@ local function refused(account, more, each, all)
     if own + more > each then whose = 'caller' elseif own + more > all - total - more then whose = 'server' end
     if not whose then return nil end
     local oldest = redis.call('ZRANGE', account .. ':spare', 0, 0)[1]
-    if not oldest then
+    if not oldest or more > each or more > all - more then -- evicting would not help
       local first = whose == 'caller' and earliest(account) or redis.call('ZRANGE', ACCOUNTS, 0, 0, 'WITHSCORES')[2]
       local wait = -1
       if first and first ~= 'inf' then wait = math.max(0, tonumber(first) - now) end

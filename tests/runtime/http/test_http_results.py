@@ -9,9 +9,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import redis.asyncio
 from mcp import Client
 from mcp.server.auth.provider import AccessToken
 from starlette.responses import Response, StreamingResponse
@@ -25,7 +27,10 @@ from serving import asgi
 from stubwright_runtime.http import events as runtime_events
 from stubwright_runtime.http.pagination import find_next_link
 from stubwright_runtime.policy.result_budget import measure
-from stubwright_runtime.server.features import large_results
+from stubwright_runtime.server.core.principal import Principal
+from stubwright_runtime.server.features.large_results import find_result, store_result
+from stubwright_runtime.state.budget import BudgetExceeded
+from stubwright_runtime.state.stores import store_at
 
 ends_are_prompt = prompt_ends.ends_are_prompt
 
@@ -43,6 +48,7 @@ DEVIATIONS: dict[str, tuple[Answer, str, str]] = {
     "text for JSON": ("done", "done", ""),
 }
 MODES = ("legacy", "2026-07-28")
+NO_REDIS = "redis://127.0.0.1:1"
 
 
 def results(server: Running, name: str, mode: str, *calls: Mapping[str, Any]) -> list[Any]:
@@ -757,16 +763,17 @@ def test_a_result_that_is_not_large_is_as_it_is(tmp_path: Path) -> None:
         assert "100,000 bytes" in note.text
 
 
-def test_of_a_result_that_is_too_large_to_keep_only_the_start_is_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("stubwright_runtime.http.large_results.STORE", large_results.Store(most_bytes=8000))
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [("memory://", "the caller's storage has no room for it"), (NO_REDIS, "the server's store cannot be reached")],
+)
+def test_of_a_result_that_cannot_be_stored_only_the_start_is_given(state: str, reason: str, tmp_path: Path) -> None:
     tools = [called("get", {}, {"url": "/x", "large": "resource"})]
     tools[0]["stubwright"]["policy"] = {"maxResultBytes": "1KiB"}
-    with run_package(tmp_path, tools, lambda _: "x" * 2001) as server:
-        start, note = server.call("get").content
+    with run_package(tmp_path, tools, lambda _: "x" * 2**24, maxResponseBytes="16MiB") as server:
+        start, note = server.call("get", state=state).content
     assert start.text == "x" * 1024
-    assert note.text == "(the result has 2,001 bytes, and is not stored because the limit is 2,000)"
+    assert note.text == f"(the result has 16,777,216 bytes, and is not stored because {reason})"
 
 
 @pytest.mark.parametrize("mime_type", ["text/html", "image/png", "application/zip"])
@@ -807,28 +814,75 @@ def test_the_caller_of_a_task_can_read_its_large_result(tmp_path: Path) -> None:
         assert asyncio.run(go(server.package, f"{url}/mcp")) == ["x" * 70_000]
 
 
-def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = large_results.Store(most=8, most_bytes=40, seconds=60)
-    first, second = store.keep(b"1234", "a/b"), store.keep(b"5678", "a/b")
-    assert first is not None
-    assert second is not None
-    assert len(first) > len("kept://result/") + 30
-    assert store.keep(b"x" * 11, "a/b") is None
-    third = store.keep(b"9", "a/b")
-    assert (store.read(first), store.read("kept://result/x"), store.read("file:///x")) == (None, None, None)
-    found = store.read(second)
-    assert found is not None
-    assert found.data == b"5678"
-    for name in ("other", "another", "third"):
-        monkeypatch.setattr(large_results, "identify_principal", lambda name=name: name)
-        assert store.read(second) is None
-        assert [store.keep(b"12345", "a/b") for _ in range(5)][-1] is not None
-    assert len(vars(store)["_entries"]) == 8
-    monkeypatch.undo()
-    assert store.read(second) is not None, "others keep no more than their share"
-    monkeypatch.setattr(time, "monotonic", lambda: 1e12)
-    assert store.read(second) is None
-    assert third is not None
+OPTIONAL: dict[str, Any] = {"execution": {"taskSupport": "optional"}}
+
+
+@pytest.mark.parametrize(
+    ("minutes", "policy", "more"),
+    [
+        ("10", {}, {}),
+        ("60", {}, OPTIONAL),
+        ("1,440", {"once": {"key": "all"}}, {}),
+        ("10", {"once": {"key": "all", "for": "10s"}}, {}),
+    ],
+)
+def test_every_process_can_read_a_large_result_for_as_long_as_a_link_to_it_is_stored(
+    minutes: str, policy: Mapping[str, Any], more: Mapping[str, Any], redis_url: str, tmp_path: Path
+) -> None:
+    tools = [called("get", {}, {"url": "/x", "large": "resource"}, **more)]
+    tools[0]["stubwright"]["policy"] = policy
+
+    async def go(package: Any) -> tuple[str, list[str], int]:
+        servers = [package.build_server(state=redis_url) for _ in range(2)]
+        async with package.SampleClient.connect(servers[0]) as one, package.SampleClient.connect(servers[1]) as other:
+            result = await (await one.tasks.get()).response() if more else await one.raw.call_tool("get", {})
+            if policy:
+                assert (await other.raw.call_tool("get", {})).content == result.content, "replayed"
+            uri = result.content[-1].uri
+            texts = [(await each.raw.read_resource(uri)).contents[0].text for each in (one, other)]
+        async with redis.asyncio.Redis.from_url(redis_url.partition("?")[0]) as connection:
+            (name,) = await connection.keys(f"{redis_url.partition('=')[2]}:large_result:*")
+            return result.content[1].text, texts, await connection.pttl(name)
+
+    with run_package(tmp_path, tools, lambda _: "x" * 70_000) as server:
+        note, texts, left = asyncio.run(go(server.package))
+    assert texts == ["x" * 70_000] * 2
+    assert note.endswith(f" for {minutes} minutes)")
+    assert 0 <= int(minutes.replace(",", "")) * 60_000 - left < 60_000
+
+
+def test_a_stored_result_is_bounded_and_belongs_to_its_caller(state: str) -> None:
+    storage = {"maxBytesPerPrincipal": 12_000, "maxBytes": 100_000}
+    package: Any = SimpleNamespace(name="shop_mcp", manifest={"server": {"name": "shop"}, "storage": storage})
+    ann, app, bob = (Principal("token", "x", subject, client) for subject, client in ("ac", "ad", "bc"))
+
+    async def go() -> None:
+        store = store_at(state, package)
+
+        async def create(size: int, principal: Principal = ann, ttl: float = 60) -> str:
+            return await store_result(store, principal, b"\n" * size, "a/b", ttl)
+
+        async def find(uri: str, *principals: Principal) -> list[Any]:
+            return [await find_result(store, each, uri) for each in principals]
+
+        async with store.run():
+            first, second, bobs = await create(4000), await create(4001), await create(4002, bob)
+            assert len(first) > len("kept://result/") + 30
+            assert await find(first, ann, app, bob) == [(b"\n" * 4000, "a/b"), None, None]
+            assert await find(bobs, ann, bob) == [None, (b"\n" * 4002, "a/b")]
+            with pytest.raises(BudgetExceeded):
+                await create(12_000)
+            assert (await find(first, ann))[0], "a result that cannot fit evicts nothing"
+            third = await create(4003, app)
+            stored = {first: ann, second: ann, third: app, bobs: bob}
+            assert [uri for uri, owner in stored.items() if await find(uri, owner) != [None]] == [second, third, bobs]
+            await store.create("task", "t", bytes(4000), owner="a task", payer=ann.key, ttl=60)
+            assert await find(second, ann) == [None], "a task needs its place"
+            brief = await create(10, bob, 0.001)
+            await asyncio.sleep(0.01)
+            assert await find(brief, bob) == [None]
+
+    asyncio.run(go())
 
 
 def test_a_part_promises_no_structure(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def build_core(
         recorder = make_recorder(package, audit)
     return Core(
         package,
-        add_calls(package, present),
+        add_calls(package, present, store),
         server_features,
         make_local(local_scopes),
         store,

@@ -135,10 +135,10 @@ def _begin_tasks(tool: Tool, call_next: Handle) -> Handle:
     return call
 
 
-def add_calls(package: Package, handlers: object) -> object:
+def add_calls(package: Package, handlers: object, store: Store) -> object:
     """Return the handlers, extended with a method for each tool that calls an HTTP API."""
     if not package.has_calls:
         return handlers
     from ...http.calls import bind
 
-    return bind(package, handlers)
+    return bind(package, handlers, store)

@@ -17,7 +17,7 @@ from ...values.sanitizing import SanitizeMode, clean, sanitize_text
 from ..calls.invocation import answer_by_handler, compile_context
 from ..core.feature import HandlerMethod, ServerContext
 from ..core.request import Answer, Request
-from ..features.large_results import STORE
+from ..features.large_results import find_result
 
 if TYPE_CHECKING:
     from ...models.base import Model
@@ -73,7 +73,7 @@ class _ReadResource:
                 hints = self.server.lists.hints
             contents = await self._read_listed(uri, request)
         elif not listing.has(uri):  # a hidden resource cannot be read through a template either
-            contents = self._read_large_result(uri) or await self._read_matching(uri, request)
+            contents = await self._read_large_result(uri, request) or await self._read_matching(uri, request)
         if contents is None:
             raise refuse_unknown(uri, request.revision)
         result: dict[str, Any] = {"contents": contents}
@@ -85,21 +85,22 @@ class _ReadResource:
         is_listed = self.server.lists.by_name["resources"].has(uri)
         if not (
             self.server.offers(request, "resources", uri)
-            or (not is_listed and (self._match(uri, request) or self._read_large_result(uri)))
+            or (not is_listed and (self._match(uri, request) or await self._read_large_result(uri, request)))
         ):
             raise refuse_unknown(uri, request.revision)
         await request.channel.subscribe(uri)
         return {}
 
-    def _read_large_result(self, uri: str) -> list[dict[str, Any]] | None:
+    async def _read_large_result(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
         """Return a tool result that was too large for its response, or `None` if no result is stored at the URI."""
-        entry = STORE.read(uri)
-        if entry is None:
+        result = await find_result(self.server.store, request.principal, uri)
+        if result is None:
             return None
-        is_text = entry.mime_type.startswith("text/") or entry.mime_type == "application/json"
+        data, mime_type = result
+        is_text = mime_type.startswith("text/") or mime_type == "application/json"
         if not is_text:
-            return [_build_contents(uri, entry.mime_type, blob=entry.data)]
-        return [_build_contents(uri, entry.mime_type, text=clean(entry.data.decode("utf-8", "replace")))]
+            return [_build_contents(uri, mime_type, blob=data)]
+        return [_build_contents(uri, mime_type, text=clean(data.decode("utf-8", "replace")))]
 
     async def _read_listed(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
         wire, extension = self.package.list_entries("resources")[uri]
