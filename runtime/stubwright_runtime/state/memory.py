@@ -74,6 +74,7 @@ class MemoryStore:
         self._records: dict[_Name, _Entry] = {}
         self._owned: defaultdict[_Name, dict[str, None]] = defaultdict(dict)
         self._accounts: defaultdict[str, _Account] = defaultdict(_Account)
+        self._spare: dict[_Name, None] = {}
         self._total = 0
         self._ends: list[tuple[float, _Name]] = []
         self._nonces: dict[str, Nonces] = {}
@@ -123,7 +124,7 @@ class MemoryStore:
         self._total += price
         account.records[name] = None
         if spare:
-            account.spare[name] = None
+            account.spare[name] = self._spare[name] = None
         if entry.until < _NEVER:
             heapq.heappush(self._ends, (entry.until, name))
         return True
@@ -301,6 +302,7 @@ class MemoryStore:
         self._total -= entry.cost
         del account.records[name]
         account.spare.pop(name, None)
+        self._spare.pop(name, None)
         if not account.records:
             del self._accounts[entry.payer]
 
@@ -309,12 +311,13 @@ class MemoryStore:
         # Use `get` so that a rejected payer does not create an account.
         account = self._accounts.get(payer) or _Account()
         while (whose := self._budget.refuses(more, account.used, self._total)) is not None:
-            if not account.spare or self._budget.refuses(more, 0, 0) is not None:  # evicting would not help
+            spare = account.spare or (self._spare if whose == "server" else {})
+            if not spare or self._budget.refuses(more, 0, 0) is not None:  # evicting would not help
                 ends = (self._records[name].until for name in account.records)
                 first = min(ends, default=_NEVER) if whose == "caller" else self._ends[0][0] if self._ends else _NEVER
                 seconds = None if first == _NEVER else first - self._clock()
                 raise self._budget.make_exception(whose, account.used, self._total, seconds)
-            self._forget(next(iter(account.spare)))
+            self._forget(next(iter(spare)))
 
     def _sweep(self) -> None:
         """Remove expired records, and, less often, expired leases and nonces."""

@@ -6,8 +6,9 @@ A record is a hash with the fields `d` (data), `h` (head), `v` (version), `e` (l
 in milliseconds; -1 means never.
 
 An account belongs to one payer. It has a sorted set of `BYTES:RECORD`, scored by the records' expiry, and another for
-spare records. `accounts` is a sorted set of all accounts, scored by their earliest expiry. `used` is a hash of each
-account's bytes, with the sum at `*`. The bytes of expired records are subtracted before a new record is counted.
+spare records; `accounts:spare` has the names of all spare records. `accounts` is a sorted set of all accounts, scored
+by their earliest expiry. `used` is a hash of each account's bytes, with the sum at `*`. The bytes of expired records
+are subtracted before a new record is counted.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ end
 """
 
 _ACCOUNTS: Final = """
+local SPARE = ACCOUNTS .. ':spare'
+
 local function used(account)
   return tonumber(redis.call('HGET', USED, account) or '0')
 end
@@ -71,6 +74,7 @@ local function settle(account)
 end
 
 local function sweep()
+  redis.call('ZREMRANGEBYSCORE', SPARE, '-inf', '(' .. now)
   for _, account in ipairs(redis.call('ZRANGEBYSCORE', ACCOUNTS, '-inf', '(' .. now)) do
     local bytes = 0
     for _, set in ipairs({account, account .. ':spare'}) do
@@ -88,6 +92,7 @@ local function drop(record)
   local found = redis.call('HMGET', record, 'x', 'a', 's', 'b')
   if not found[1] then return 0 end
   redis.call('ZREM', found[1], record)
+  redis.call('ZREM', SPARE, record)
   redis.call('ZREM', found[3], found[4] .. ':' .. record)
   charge(found[2], -tonumber(found[4]))
   return redis.call('DEL', record)
@@ -99,17 +104,23 @@ local function refused(account, more, each, all)
     local whose = nil
     if own + more > each then whose = 'caller' elseif own + more > all - total - more then whose = 'server' end
     if not whose then return nil end
-    local oldest = redis.call('ZRANGE', account .. ':spare', 0, 0)[1]
-    if not oldest or more > each or more > all - more then -- evicting would not help
+    local own_oldest = redis.call('ZRANGE', account .. ':spare', 0, 0)[1]
+    local record = own_oldest and string.match(own_oldest, ':(.*)$')
+    if not record and whose == 'server' then record = redis.call('ZRANGE', SPARE, 0, 0)[1] end
+    if not record or more > each or more > all - more then -- evicting would not help
       local first = whose == 'caller' and earliest(account) or redis.call('ZRANGE', ACCOUNTS, 0, 0, 'WITHSCORES')[2]
       local wait = -1
       if first and first ~= 'inf' then wait = math.max(0, tonumber(first) - now) end
       return {whose, own, total, wait}
     end
-    if drop(string.match(oldest, ':(.*)$')) == 0 then
-      redis.call('ZREM', account .. ':spare', oldest)
-      charge(account, -tonumber(string.match(oldest, '^%d+')))
+    local payer = redis.call('HGET', record, 'a')
+    if drop(record) == 1 then
+      if payer ~= account then settle(payer) end
+    elseif own_oldest then
+      redis.call('ZREM', account .. ':spare', own_oldest)
+      charge(account, -tonumber(string.match(own_oldest, '^%d+')))
     end
+    redis.call('ZREM', SPARE, record)
   end
 end
 """
@@ -152,7 +163,9 @@ local number = redis.call('INCR', KEYS[3])
 redis.call('HSET', record, 'd', sealed, 'h', head, 'v', 0, 'e', fixed, 'i', idle, 'c', number, 'x', index,
   'a', account, 's', set, 'b', bytes, 'r', record_index or '', 'f', '')
 charge(account, bytes)
-use(record, index, set, bytes, over_at(fixed, idle))
+local over = over_at(fixed, idle)
+use(record, index, set, bytes, over)
+if spare == '1' then redis.call('ZADD', SPARE, over < 0 and 'inf' or over, record) end
 settle(account)
 """
 """Stores a record and, unless `record_index` is nil, replaces its index."""

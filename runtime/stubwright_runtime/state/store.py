@@ -151,7 +151,7 @@ class Store(Protocol):
             most: The maximum number of the owner's records of this kind.
             payer: The principal whose budget the record counts against; by default the owner.
             head: The bytes that `list_heads` returns.
-            spare: Whether the record may be evicted, oldest first, to make room in the payer's budget.
+            spare: Whether the record may be evicted, oldest first, to make room in the payer's or the server's budget.
             tracked: Whether to detect if another program restores an older version, or the record after its expiry.
             room: Additional bytes that must be free in the payer's budget, for a later record.
 

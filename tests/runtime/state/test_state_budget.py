@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -146,6 +146,22 @@ async def test_what_is_spare_goes_first_and_the_oldest_of_it_before_the_rest(sta
         assert left == ["11"]
         await refusal(store.create("basket", "b", bytes(2 * OVERHEAD), owner="ann", ttl=60))
         assert await store.create("basket", "c", b"", owner="bob", ttl=60)
+
+
+async def test_what_is_spare_takes_no_room_from_other_callers(state: str) -> None:
+    async with opened(state) as store:
+        for number, owner in enumerate("abcdaef"):
+            await asyncio.sleep(0.002)
+            with suppress(BudgetExceeded):
+                await store.create("event", f"{number}", bytes(4 * OVERHEAD), owner=owner, ttl=60, spare=True)
+        left = {owner: [key for key, _ in await store.list_owned("event", owner)] for owner in "abcdef"}
+        assert left == {"a": ["4"], "b": ["1"], "c": ["2"], "d": ["3"], "e": ["5"], "f": ["6"]}
+        assert await store.create("basket", "a", bytes(8 * OVERHEAD), owner="ann", ttl=60)
+        left = {owner: [key for key, _ in await store.list_owned("event", owner)] for owner in "abcdef"}
+        assert left == {"a": ["4"], "b": [], "c": [], "d": ["3"], "e": ["5"], "f": ["6"]}
+        await refusal(store.create("basket", "b", bytes(20 * OVERHEAD), owner="bob", ttl=60))
+        assert len(await used(store)) == 6, "empty accounts are removed"
+        assert (await used(store))["*"] == sum(size for payer, size in (await used(store)).items() if payer != "*")
 
 
 async def test_heads_are_read_without_the_rest(state: str) -> None:
