@@ -85,6 +85,7 @@ class Task:
         deaths: The number of processes that died while running the task.
         origin: The ID of the abandoned task that this one repeats, with the same idempotency keys.
         is_abandoned: Whether the task was abandoned after too many deaths; its record retains the arguments.
+        called: The tool name that the caller sent, which can be an alias.
     """
 
     id: str = field(default_factory=make_id)
@@ -117,6 +118,7 @@ class Task:
     deaths: int = 0
     origin: str | None = None
     is_abandoned: bool = False
+    called: str | None = None
 
     @property
     def is_terminal(self) -> bool:

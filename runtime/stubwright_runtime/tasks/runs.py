@@ -454,5 +454,5 @@ async def _answer_nothing(_request: Request) -> Result:
 def _start_call_state(task: Task, sent: Mapping[str, Any]) -> CallState:
     call_state = CallState(time.time(), task.transport, task.revision, known_id=task.call_id, principal=task.principal)
     call_state.client = task.client
-    call_state.record_parameters({"name": task.tool, "arguments": sent})
+    call_state.record_parameters({"name": task.called or task.tool, "arguments": sent})
     return call_state

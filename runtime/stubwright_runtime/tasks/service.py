@@ -222,6 +222,7 @@ class Tasks:
             answers=state["answers"],
             done=state["done"],
             tries=state["tries"],
+            called=request.params["name"],
         )
         try:
             if not await self.task_store.create(task, terms.most):

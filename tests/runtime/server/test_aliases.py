@@ -19,6 +19,7 @@ import prompt_ends
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE, exchange
 from serving import WAYS
+from task_wire import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -244,16 +245,19 @@ async def test_the_record_names_what_was_called(new: ModuleType, revision: str) 
     )
 
 
-async def test_a_task_begins_by_an_old_name(old: ModuleType, new: ModuleType) -> None:
-    [created] = await exchange(
-        new.build_server(Handlers()),
-        "2025-11-25",
-        ("tools/call", {"name": "endless", "arguments": {"y": 4}, "task": {}}),
-    )
-    assert created["task"]["status"] == "working"
-    assert created["_meta"][NOTE] == {"tool": "long"}
-    [refused] = await exchange(new.build_server(Handlers()), "2025-11-25", call("endless", y=4))
-    assert "error" in refused, "it must run as a task"
+async def test_a_task_begins_by_an_old_name(new: ModuleType) -> None:
+    records: list[Any] = []
+    server = new.build_server(Handlers(), audit=records.append)
+    async with in_memory(server, "2025-11-25", {}) as wire:
+        created = await wire("tools/call", name="endless", arguments={"y": 4}, task={})
+        assert created["task"]["status"] == "working"
+        assert created["_meta"][NOTE] == {"tool": "long"}
+        await wire.until(created["task"]["taskId"], "completed")
+        refused = await wire("tools/call", name="endless", arguments={"y": 4})
+        assert "error" in refused, "it must run as a task"
+    server.core.recorder.flush()
+    assert {(record.tool, record.alias_of) for record in records} == {("endless", "long")}
+    assert len({record.id for record in records}) < len(records) == 3, "the task's call and its run have one ID"
 
 
 async def post(app: Any, name: str, body_name: str, arguments: Mapping[str, Any], **more: str) -> httpx2.Response:
