@@ -70,7 +70,8 @@ class Open:
         value = args.model_dump(mode="json")
         return Reply(sent(args), structured=value["structured"]) if "structured" in value else sent(args)
 
-    labelled = headed = both = closed = sealed = evaluated = matched = renamed = old = lambda self, args, ctx: sent(args)
+    labelled = headed = both = closed = sealed = renamed = old = lambda self, args, ctx: sent(args)
+    evaluated = matched = headed
 
     def failing(self, args, ctx):
         raise ToolError("no such place; try Paris")
