@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from .codecs import Array, Codec, Member, Object, Pairs, Text, Union, Values
@@ -94,7 +94,7 @@ class SchemaShaper:
         schema = codec.schema
         types = codec.types | {"null"} if codec.types else codec.types
         if self._form.nullable:
-            return _Nullable({**schema, "nullable": True}, types, codec)
+            return _Nullable(schema={**schema, "nullable": True}, types=types, inner=codec)
         if "anyOf" in schema:
             nullable = {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
         elif isinstance(schema.get("type"), str) and "enum" not in schema:
@@ -103,7 +103,7 @@ class SchemaShaper:
             inner = {key: value for key, value in schema.items() if key != "description"}
             words = {"description": schema["description"]} if "description" in schema else {}
             nullable = {"anyOf": [inner, {"type": "null"}], **words}
-        return _Nullable(nullable, types, codec)
+        return _Nullable(schema=nullable, types=types, inner=codec)
 
     def _enum(self, view: View) -> Codec:
         values = [value for value in view.values or () if _has_type(value, view.types)]
@@ -341,12 +341,9 @@ _FURTHER: Final = tuple(f"further_properties{suffix}" for suffix in ("", *(f"_{n
 _LEFT_OUT: Final = "Null means absence; an object with `value` contains the value, which may be null."
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Nullable(Codec):
     """The codec for null or another codec's value."""
-
-    def __init__(self, schema: dict[str, Any], types: frozenset[str], codec: Codec) -> None:
-        super().__init__(schema, types)
-        object.__setattr__(self, "inner", codec)
 
     inner: Codec
 
