@@ -115,7 +115,7 @@ def find_folder(name: str, folder: Path | None) -> Path:
 
 
 def _copy(staged: Path, place: Path) -> None:
-    """Copy a project into a new or empty folder, or leave the folder as it was."""
+    """Copy a project into a new or empty folder; if this fails, delete the copies."""
     is_new = not place.exists()
     place.mkdir(parents=True, exist_ok=True)
     try:
