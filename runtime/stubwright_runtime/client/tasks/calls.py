@@ -378,7 +378,7 @@ class TaskMethod(Generic[P, T]):
         session, options, tools = self._tasks.__stubwright__
         tool = next(tool for tool in tools.values() if tool.method == self._method.__name__)
         output: Any = tool.Output
-        read = make_content_reader(tool) if output is None else make_reader(session, tool, output)
+        read: Read[Any] = make_content_reader(tool) if output is None else make_reader(session, tool, output)
         run = TaskRun.resume(session, tool, id, options)
         return ToolTask(run, _CallState(tool, options, read, {}, is_resumed=True))
 
