@@ -75,7 +75,7 @@ class MemoryStore:
         self._owned: defaultdict[_Name, dict[str, None]] = defaultdict(dict)
         self._accounts: defaultdict[str, _Account] = defaultdict(_Account)
         self._spare: dict[_Name, None] = {}
-        self._total = 0
+        self._total = self._total_spare = 0
         self._ends: list[tuple[float, _Name]] = []
         self._nonces: dict[str, Nonces] = {}
         self._leases: dict[str, tuple[str, float]] = {}
@@ -120,8 +120,7 @@ class MemoryStore:
         self._records[name] = entry
         self._owned[kind, owner][key] = None
         account = self._accounts[paying]
-        account.used += price
-        self._total += price
+        self._charge(entry, price)
         account.records[name] = None
         if spare:
             account.spare[name] = self._spare[name] = None
@@ -176,8 +175,7 @@ class MemoryStore:
         if price > entry.cost and not final:
             self._sweep()
             self._make_room(entry.payer, price - entry.cost)
-        self._accounts[entry.payer].used += price - entry.cost
-        self._total += price - entry.cost
+        self._charge(entry, price - entry.cost)
         entry.data, entry.head, entry.cost, entry.version = data, head, price, version + 1
         entry.use(self._clock())
         return True
@@ -298,13 +296,17 @@ class MemoryStore:
         if not owned:
             del self._owned[kind, entry.owner]
         account = self._accounts[entry.payer]
-        account.used -= entry.cost
-        self._total -= entry.cost
+        self._charge(entry, -entry.cost)
         del account.records[name]
         account.spare.pop(name, None)
         self._spare.pop(name, None)
         if not account.records:
             del self._accounts[entry.payer]
+
+    def _charge(self, entry: _Entry, more: int) -> None:
+        self._accounts[entry.payer].used += more
+        self._total += more
+        self._total_spare += more if entry.spare else 0
 
     def _make_room(self, payer: str, more: int) -> None:
         """Evict spare records, oldest first, until `more` bytes fit. Raises BudgetExceeded."""
@@ -312,7 +314,9 @@ class MemoryStore:
         account = self._accounts.get(payer) or _Account()
         while (whose := self._budget.refuses(more, account.used, self._total)) is not None:
             spare = account.spare or (self._spare if whose == "server" else {})
-            if not spare or self._budget.refuses(more, 0, 0) is not None:  # evicting would not help
+            rest = 0 if account.spare else account.used
+            if not spare or self._budget.refuses(more, rest, self._total - self._total_spare) is not None:
+                # Evicting would not help.
                 ends = (self._records[name].until for name in account.records)
                 first = min(ends, default=_NEVER) if whose == "caller" else self._ends[0][0] if self._ends else _NEVER
                 seconds = None if first == _NEVER else first - self._clock()

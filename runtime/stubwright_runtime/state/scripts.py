@@ -6,9 +6,9 @@ A record is a hash with the fields `d` (data), `h` (head), `v` (version), `e` (l
 in milliseconds; -1 means never.
 
 An account belongs to one payer. It has a sorted set of `BYTES:RECORD`, scored by the records' expiry, and another for
-spare records; `accounts:spare` has the names of all spare records. `accounts` is a sorted set of all accounts, scored
-by their earliest expiry. `used` is a hash of each account's bytes, with the sum at `*`. The bytes of expired records
-are subtracted before a new record is counted.
+spare records; `accounts:spare` has the names of all spare records, and `accounts:spare:used` their bytes at `*`.
+`accounts` is a sorted set of all accounts, scored by their earliest expiry. `used` is a hash of each account's bytes,
+with the sum at `*`. The bytes of expired records are subtracted before a new record is counted.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ local function used(account)
   return tonumber(redis.call('HGET', USED, account) or '0')
 end
 
-local function charge(account, bytes)
+local function charge(account, bytes, set)
   if bytes == 0 then return end
+  if set == account .. ':spare' then redis.call('HINCRBY', SPARE .. ':used', '*', bytes) end
   redis.call('HINCRBY', USED, account, bytes)
   redis.call('HINCRBY', USED, '*', bytes)
 end
@@ -76,14 +77,14 @@ end
 local function sweep()
   redis.call('ZREMRANGEBYSCORE', SPARE, '-inf', '(' .. now)
   for _, account in ipairs(redis.call('ZRANGEBYSCORE', ACCOUNTS, '-inf', '(' .. now)) do
-    local bytes = 0
     for _, set in ipairs({account, account .. ':spare'}) do
+      local bytes = 0
       for _, member in ipairs(redis.call('ZRANGEBYSCORE', set, '-inf', '(' .. now)) do
         bytes = bytes + tonumber(string.match(member, '^%d+'))
       end
       redis.call('ZREMRANGEBYSCORE', set, '-inf', '(' .. now)
+      charge(account, -bytes, set)
     end
-    charge(account, -bytes)
     settle(account)
   end
 end
@@ -94,7 +95,7 @@ local function drop(record)
   redis.call('ZREM', found[1], record)
   redis.call('ZREM', SPARE, record)
   redis.call('ZREM', found[3], found[4] .. ':' .. record)
-  charge(found[2], -tonumber(found[4]))
+  charge(found[2], -tonumber(found[4]), found[3])
   return redis.call('DEL', record)
 end
 
@@ -107,7 +108,9 @@ local function refused(account, more, each, all)
     local own_oldest = redis.call('ZRANGE', account .. ':spare', 0, 0)[1]
     local record = own_oldest and string.match(own_oldest, ':(.*)$')
     if not record and whose == 'server' then record = redis.call('ZRANGE', SPARE, 0, 0)[1] end
-    if not record or more > each or more > all - more then -- evicting would not help
+    local rest = (own_oldest and 0 or own) + more
+    local needed = total - tonumber(redis.call('HGET', SPARE .. ':used', '*') or '0')
+    if not record or rest > each or rest > all - needed - more then -- evicting would not help
       local first = whose == 'caller' and earliest(account) or redis.call('ZRANGE', ACCOUNTS, 0, 0, 'WITHSCORES')[2]
       local wait = -1
       if first and first ~= 'inf' then wait = math.max(0, tonumber(first) - now) end
@@ -115,10 +118,10 @@ local function refused(account, more, each, all)
     end
     local payer = redis.call('HGET', record, 'a')
     if drop(record) == 1 then
-      if payer ~= account then settle(payer) end
+      settle(payer)
     elseif own_oldest then
       redis.call('ZREM', account .. ':spare', own_oldest)
-      charge(account, -tonumber(string.match(own_oldest, '^%d+')))
+      charge(account, -tonumber(string.match(own_oldest, '^%d+')), account .. ':spare')
     end
     redis.call('ZREM', SPARE, record)
   end
@@ -162,7 +165,7 @@ local set = spare == '1' and account .. ':spare' or account
 local number = redis.call('INCR', KEYS[3])
 redis.call('HSET', record, 'd', sealed, 'h', head, 'v', 0, 'e', fixed, 'i', idle, 'c', number, 'x', index,
   'a', account, 's', set, 'b', bytes, 'r', record_index or '', 'f', '')
-charge(account, bytes)
+charge(account, bytes, set)
 local over = over_at(fixed, idle)
 use(record, index, set, bytes, over)
 if spare == '1' then redis.call('ZADD', SPARE, over < 0 and 'inf' or over, record) end
@@ -217,7 +220,7 @@ if bytes > before and ARGV[7] == '' then
 end
 if record_index and not enrol(record_index, ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]) then return '{CHANGED}' end
 redis.call('ZREM', set, found[7] .. ':' .. record)
-charge(account, bytes - before)
+charge(account, bytes - before, set)
 redis.call('HSET', record, 'd', sealed, 'h', head, 'v', version + 1, 'b', bytes, 'f', ARGV[7])
 use(record, found[4], set, bytes, over_at(tonumber(found[2]), tonumber(found[3])))
 settle(account)

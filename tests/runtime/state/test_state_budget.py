@@ -164,6 +164,19 @@ async def test_what_is_spare_takes_no_room_from_other_callers(state: str) -> Non
         assert (await used(store))["*"] == sum(size for payer, size in (await used(store)).items() if payer != "*")
 
 
+async def test_a_record_that_cannot_fit_evicts_nothing(state: str) -> None:
+    async with opened(state) as store:
+        for owner in ("ann", "cat", "dan"):
+            assert await store.create("basket", owner, bytes(8 * OVERHEAD), owner=owner, ttl=60)
+        for owner in ("eve", "bob"):
+            assert await store.create("event", owner, bytes(OVERHEAD), owner=owner, ttl=60, spare=True)
+        for owner in ("bob", "fay"):
+            refused = await refusal(store.create("basket", owner, bytes(6 * OVERHEAD), owner=owner, ttl=60))
+            assert refused.whose == "server"
+        assert await store.get("event", "bob")
+        assert await store.get("event", "eve")
+
+
 async def test_heads_are_read_without_the_rest(state: str) -> None:
     async with opened(state) as store:
         for name in ("a", "b"):

@@ -64,8 +64,6 @@ export interface DrawShapeInput {
   scale?: number | true;
   labels?: Record<string, (string | number)[]>;
   extra?: DrawShapeInputExtra;
-  /** The schema restricts its keys. */
-  headers?: DrawShapeInputHeaders;
   anything?: unknown;
   changes?: Change[];
 }
@@ -85,12 +83,6 @@ export interface DrawShapeInputShapePolygon {
 /** The value of `extra`. */
 export interface DrawShapeInputExtra {
   __proto__?: string;
-  [key: string]: unknown;
-}
-
-/** The value of `headers`. */
-export interface DrawShapeInputHeaders {
-  date?: string;
   [key: string]: unknown;
 }
 
