@@ -201,7 +201,7 @@ async def test_a_resource_is_unsubscribed_by_its_last_listener(kind: str) -> Non
     assert news.subscribed.count(("-", "test://a")) == 1
 
 
-async def test_a_block_does_not_unsubscribe_what_another_block_subscribes_to_in_the_meantime() -> None:
+async def test_a_block_keeps_subscriptions_that_another_block_adds_as_it_ends() -> None:
     news = News()
     async with _reached("pipe legacy", news) as client, AsyncExitStack() as stack, anyio.create_task_group() as tasks:
         news.may_unsubscribe = anyio.Event()

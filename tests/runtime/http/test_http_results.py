@@ -767,7 +767,7 @@ def test_a_result_that_is_not_large_is_as_it_is(tmp_path: Path) -> None:
     ("state", "reason"),
     [("memory://", "the caller's storage has no room for it"), (NO_REDIS, "the server's store cannot be reached")],
 )
-def test_of_a_result_that_cannot_be_stored_only_the_start_is_given(state: str, reason: str, tmp_path: Path) -> None:
+def test_a_result_that_cannot_be_stored_is_truncated(state: str, reason: str, tmp_path: Path) -> None:
     tools = [called("get", {}, {"url": "/x", "large": "resource"})]
     tools[0]["stubwright"]["policy"] = {"maxResultBytes": "1KiB"}
     with run_package(tmp_path, tools, lambda _: "x" * 2**24, maxResponseBytes="16MiB") as server:

@@ -245,7 +245,7 @@ async def test_the_record_names_what_was_called(new: ModuleType, revision: str) 
     )
 
 
-async def test_a_task_begins_by_an_old_name(new: ModuleType) -> None:
+async def test_a_task_is_started_by_an_alias(new: ModuleType) -> None:
     records: list[Any] = []
     server = new.build_server(Handlers(), audit=records.append)
     async with in_memory(server, "2025-11-25", {}) as wire:

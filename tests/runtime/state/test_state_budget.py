@@ -133,7 +133,7 @@ async def test_nobody_uses_up_what_is_there_for_all(state: str) -> None:
         assert "Try again in" in str(told[0])
 
 
-async def test_what_is_spare_goes_first_and_the_oldest_of_it_before_the_rest(state: str) -> None:
+async def test_spare_records_are_evicted_first_oldest_first(state: str) -> None:
     async with opened(state) as store:
         for number in range(12):
             await store.create("event", f"{number}", b"", owner=f"s{number % 2}", ttl=60, payer="ann", spare=True)
@@ -148,7 +148,7 @@ async def test_what_is_spare_goes_first_and_the_oldest_of_it_before_the_rest(sta
         assert await store.create("basket", "c", b"", owner="bob", ttl=60)
 
 
-async def test_what_is_spare_takes_no_room_from_other_callers(state: str) -> None:
+async def test_spare_records_make_room_for_other_callers(state: str) -> None:
     async with opened(state) as store:
         for number, owner in enumerate("abcdaef"):
             await asyncio.sleep(0.002)
