@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -17,6 +19,7 @@ import wheels
 from command_line import stubwright
 from forked import ALONE
 from processes import start_process
+from stubwright.project import scaffold
 
 ROOT = Path(__file__).parents[2]
 
@@ -146,3 +149,19 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
         "stubwright: `calendar` already exists: choose another folder with --dir\n",
     )
     assert [path.name for path in (tmp_path / "calendar").iterdir()] == ["notes"]
+
+
+def test_a_full_disk_leaves_the_folder_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = shutil.copy
+
+    def fill_up(source: Path, target: Path) -> None:
+        if target.name == "pyproject.toml":
+            raise OSError(errno.ENOSPC, "No space left on device", str(source), None, str(target))
+        copy(source, target)
+
+    monkeypatch.setattr(shutil, "copy", fill_up)
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "new"):
+        with pytest.raises(scaffold.ScaffoldError, match=f"^cannot write `{folder}/pyproject.toml`: No space left"):
+            scaffold.create("calendar", folder, is_published=True)
+    assert [[path.name, *path.iterdir()] for path in tmp_path.iterdir()] == [["empty"]]

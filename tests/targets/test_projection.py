@@ -56,6 +56,11 @@ ROUNDS: Mapping[str, tuple[Json, Json, Json]] = {
         {},
         {"v": None},
     ),
+    "a single alternative that is nullable": (
+        with_value({"anyOf": [{"type": ["object", "null"], "additionalProperties": {"type": "integer"}}]}),
+        {"v": {"a": 1}},
+        {"v": [{"key": "a", "value": 1}]},
+    ),
     "an open map": (
         with_value({"type": "object", "additionalProperties": {"type": "integer"}}),
         {"v": {"a": 1, "": 2}},

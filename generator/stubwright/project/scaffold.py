@@ -98,14 +98,13 @@ def create(
         start = origin() if origin is not None else None
         staged = _fill(name, slug, target, start, wheel)
         try:
-            place = target.resolve()  # keeps a link to an empty folder
-            place.mkdir(parents=True, exist_ok=True)
-            for part in sorted(staged.iterdir()):  # keeps the folder, which may be the shell's working folder
-                shutil.move(part, place / part.name)  # unlike a rename, works across disks
+            _copy(staged, target.resolve())  # keeps a link to an empty folder
         finally:
             shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
-        raise ScaffoldError(f"cannot write `{error.filename or target}`: {error.strerror or error}") from error
+        raise ScaffoldError(
+            f"cannot write `{error.filename2 or error.filename or target}`: {error.strerror}"
+        ) from error
     steps = _next_steps(target, slug, "specs/imported" if origin is not None else "specs", wheel)
     return steps + (start.old.describe_next_steps() if start is not None and start.old is not None else "")
 
@@ -113,6 +112,22 @@ def create(
 def find_folder(name: str, folder: Path | None) -> Path:
     """Return the project folder: `folder`, or a new folder with the server's name."""
     return folder if folder is not None else Path(_make_slug(name))
+
+
+def _copy(staged: Path, place: Path) -> None:
+    """Copy a project into a new or empty folder; if this fails, delete the copies."""
+    is_new = not place.exists()
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        for file in sorted(staged.rglob("*")):  # a rename would fail across disks
+            copy = place / file.relative_to(staged)
+            copy.mkdir() if file.is_dir() else shutil.copy(file, copy)
+    except BaseException:
+        for part in place.iterdir():  # the folder itself may be the shell's working folder
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
+        if is_new:
+            place.rmdir()
+        raise
 
 
 def _make_slug(name: str) -> str:

@@ -48,6 +48,8 @@ TOOLS: Final = [
     open_tool("both", {"properties": {"extra": {}, "extra_": {}}}),
     open_tool("closed", {"properties": {"from": {"type": "string"}}, "additionalProperties": False}),
     open_tool("sealed", {"unevaluatedProperties": False}),
+    open_tool("evaluated", {"patternProperties": {"^x-": {"type": "string"}}, "unevaluatedProperties": False}),
+    open_tool("matched", {"patternProperties": {"^x-": {}}, "unevaluatedProperties": False}),
     open_tool("renamed", {"properties": {"from": {"type": "string"}}}),
     open_tool("failing", {}),
     open_tool("old", {"properties": PLACE}, stubwright={"deprecated": {"since": "2", "use": "forecast"}}),
@@ -69,6 +71,7 @@ class Open:
         return Reply(sent(args), structured=value["structured"]) if "structured" in value else sent(args)
 
     labelled = headed = both = closed = sealed = renamed = old = lambda self, args, ctx: sent(args)
+    evaluated = matched = headed
 
     def failing(self, args, ctx):
         raise ToolError("no such place; try Paris")
@@ -173,6 +176,8 @@ async def test_what_an_open_schema_allows_can_be_sent(package: Any, target: Any)
         with pytest.raises(package.ToolFailed, match="days"):  # the schema is the server's to enforce
             await client.forecast(place="Oslo", extra={"days": "three"})
         assert text(await client.headed(extra={"x-a": "1"})) == "[('x-a', '1')]"
+        assert text(await client.evaluated(extra={"x-a": "1"})) == "[('x-a', '1')]"
+        assert text(await client.matched(extra={"x-a": "1"})) == "[('x-a', '1')]"
         assert text(await client.labelled(extra="e", extra_={"x-a": "1"})) == "[('extra', 'e'), ('x-a', '1')]"
         assert text(await client.both(extra=1, extra_=2, extra__={"c": 3})) == (
             "[('c', 3), ('extra', 1), ('extra_', 2)]"

@@ -98,7 +98,7 @@ class ClassPlan:
         is_alias: True if this class is another name for `shared`, instead of extending it.
         needed: Inherited properties that are optional in `shared` but required here.
         values: The type of a mapping's values under undeclared keys, as a schema.
-        is_open: True if the schema explicitly allows any undeclared key.
+        is_open: True if the schema explicitly allows undeclared keys with any value.
     """
 
     name: Name
@@ -429,7 +429,7 @@ class _Planner:
             redacted=redacted,
             shared=base,
             needed=key.required.intersection(each.name for each in other.properties) - other.required,
-            is_open=_is_open(document, key),
+            is_open=_is_open(document, key) or (key.values is not None and not values),
         )
 
     def _field(self, document: Document, wire: str, name: Name, expression: Expression, *, required: bool) -> FieldPlan:

@@ -521,10 +521,10 @@ def _parameters(root: ClassPlan, written: Mapping[Name, ClassSource]) -> tuple[A
 def _extra(root: ClassPlan, document: Document, written: Mapping[Name, ClassSource]) -> Type | None:
     """Return the type of additional properties, or None if the schema forbids them."""
     schema = document.get_value(document.root)
-    if root.closed or (isinstance(schema, dict) and schema.get("unevaluatedProperties") is False):
-        return None
     values = written[root.name].values if root.name in written else None
-    return values or surface.ANY
+    # `unevaluatedProperties: false` allows keys that a pattern or `additionalProperties` in a subschema accepts
+    sealed = isinstance(schema, dict) and schema.get("unevaluatedProperties") is False and not root.is_open
+    return None if root.closed or (sealed and values is None) else values or surface.ANY
 
 
 _HEAD = """{}

@@ -64,6 +64,8 @@ export interface DrawShapeInput {
   scale?: number | true;
   labels?: Record<string, (string | number)[]>;
   extra?: DrawShapeInputExtra;
+  /** The schema restricts its keys. */
+  headers?: DrawShapeInputHeaders;
   anything?: unknown;
   changes?: Change[];
 }
@@ -83,6 +85,12 @@ export interface DrawShapeInputShapePolygon {
 /** The value of `extra`. */
 export interface DrawShapeInputExtra {
   __proto__?: string;
+  [key: string]: unknown;
+}
+
+/** The value of `headers`. */
+export interface DrawShapeInputHeaders {
+  date?: string;
   [key: string]: unknown;
 }
 
