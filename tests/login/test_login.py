@@ -474,6 +474,12 @@ def test_a_program_gets_a_token_by_its_credentials(
         f"stubwright: `{world.server}` was not called because authorization failed: `{world.url}/token` issued no "
         "token: HTTP 400 with the error invalid_client\n"
     )
+    world.issuer = {"token_endpoint": "http://127.0.0.1:9/token"}
+    done = run("list", world.server, "--client-credentials")
+    assert done.err == (
+        f"stubwright: `{world.server}` was not called because authorization failed: `http://127.0.0.1:9/token` cannot "
+        "be reached: connection refused\n"
+    )
 
 
 BAD: Mapping[str, tuple[Callable[[World], Fields], str]] = {

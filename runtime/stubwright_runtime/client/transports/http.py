@@ -21,6 +21,7 @@ from pydantic_core import from_json, to_json
 from ...mcp.parameter_headers import encode_value
 from ...network.errors import SettingError, describe
 from ...observability.logs import log, redact_text
+from ...values.json import is_group
 from ..core.connect_errors import Unreachable
 from ..rpc.mcp_error import MCPError
 from .batches import split_batch
@@ -294,7 +295,8 @@ class HttpTransport:
         except Exception as error:
             if self._auth is None:
                 raise
-            why = f"was not called because authorization failed: {describe(error)}"
+            reason = describe(error) if is_group(error) else str(error) or describe(error)
+            why = f"was not called because authorization failed: {reason}"
             raise _make_error(Refusal("unauthorized", hide_secrets(request.url), why)) from error
 
 
