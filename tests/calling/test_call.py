@@ -288,7 +288,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
             ),
             (
                 ["add", "--", "/nowhere/at-all"],
-                2,
+                3,
                 "stubwright: `at-all` cannot be started: program not found; is it installed?\n",
             ),
         ],

@@ -102,7 +102,6 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     from stubwright.calling.arguments import ArgumentError, parse
     from stubwright.importers.live import interrupt_on_signals, silence_libraries
     from stubwright.login.errors import LoginError
-    from stubwright_runtime.client.core.connect_errors import ServerNotFound
     from stubwright_runtime.client.core.errors import ResultTooLarge
     from stubwright_runtime.client.rpc.mcp_error import MCPError
     from stubwright_runtime.client.tasks.errors import TaskCancelled, TaskExpired, TasksUnsupported
@@ -148,7 +147,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     except calls.UnknownToolError as error:
         own = aliases[tool].tool if tool in aliases else tool
         raise UsageError(destinations.describe_unlisted(destination, own, error.listed) or str(error)) from None
-    except (ArgumentError, ServerNotFound) as error:
+    except ArgumentError as error:
         raise UsageError(str(error)) from None
     except (LoginError, MCPError, ResultTooLarge, calls.LimitError, OSError) as error:
         progress.clear()
