@@ -46,4 +46,7 @@ async def test_an_overrun_counts_the_pages_that_were_read() -> None:
     clock.progress.add(["a", "b"])
     with pytest.raises(TimeoutError), clock.enforce():
         await anyio.sleep_forever()
-    assert clock.describe_overrun().startswith("did not respond within 0.001 s (1 page with 2 entries were read)")
+    overrun = "did not complete its lists within 0.001 s (1 page with 2 entries was read)"
+    assert clock.describe_overrun().startswith(overrun)
+    clock.start_calling()
+    assert clock.describe_overrun().startswith("did not respond within 0.001 s;")

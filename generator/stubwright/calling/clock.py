@@ -54,6 +54,7 @@ class Clock:
 
     def start_calling(self) -> None:
         """Remove the deadline while waiting for the response, unless one deadline covers the whole call."""
+        self.progress = Progress()
         if self._seconds is None:
             self._scope.deadline = math.inf
 
@@ -77,4 +78,4 @@ class Clock:
 
     def describe_overrun(self) -> str:
         """Return a phrase about the missed deadline, to append to the server's name."""
-        return f"did not respond within {self._limit:g} s{self.progress.describe()}; allow more time with --timeout"
+        return f"{self.progress.describe_overrun(self._limit)}; allow more time with --timeout"

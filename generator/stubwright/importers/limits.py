@@ -60,7 +60,12 @@ class Progress:
             return ""
         pages = "1 page" if self.pages == 1 else f"{self.pages:,} pages"
         entries = "1 entry" if self.entries == 1 else f"{self.entries:,} entries"
-        return f" ({pages} with {entries} were read)"
+        return f" ({pages} with {entries} {'was' if self.pages == 1 else 'were'} read)"
+
+    def describe_overrun(self, seconds: float) -> str:
+        """Return the exceeded time limit as a clause to follow the server's name."""
+        failure = "did not complete its lists" if self.pages else "did not respond"
+        return f"{failure} within {seconds:g} s{self.describe()}"
 
 
 class TooSlowError(SourceError):

@@ -191,7 +191,7 @@ class _Clock:
         """Return the exceeded time limit as a clause to follow the server's name."""
         if self.starting is not None and not self.has_answered:
             return f"sent no response within {self.starting:g} s of its start{self.advice}"
-        return f"did not respond within {self.seconds:g} s{progress.describe()}{self.advice}"
+        return f"{progress.describe_overrun(self.seconds)}{self.advice}"
 
 
 @asynccontextmanager
