@@ -96,11 +96,14 @@ def make_endpoint(url: str, headers: Mapping[str, str], arguments: argparse.Name
 def _log_out(url: str) -> None:
     from stubwright.login import storage
     from stubwright.login.errors import LoginError
+    from stubwright.login.requests import show
 
+    outcome = "was deleted" if is_stored(url) else "did not exist"
     try:
         storage.delete(url)
     except LoginError as error:
         raise UsageError(str(error)) from None
+    write_note(f"the saved login for {show(url)} {outcome}")
 
 
 def is_stored(url: str) -> bool:
