@@ -165,3 +165,22 @@ def test_a_full_disk_leaves_the_folder_as_it_was(tmp_path: Path, monkeypatch: py
         with pytest.raises(scaffold.ScaffoldError, match=f"^cannot write `{folder}/pyproject.toml`: No space left"):
             scaffold.create("calendar", folder, is_published=True)
     assert [[path.name, *path.iterdir()] for path in tmp_path.iterdir()] == [["empty"]]
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "specs/calendar.yaml", "tests/notes"])
+def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    folder = tmp_path / "calendar"
+    copy = shutil.copy
+
+    def race(source: Path, target: Path) -> None:
+        if target.suffix == ".toml":
+            raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        copy(source, target)
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("mine")
+
+    monkeypatch.setattr(shutil, "copy", race)
+    with pytest.raises(scaffold.ScaffoldError, match=r"^cannot write `"):
+        scaffold.create("calendar", folder, is_published=True)
+    assert (folder / name).read_text() == "mine"
+    assert [path for path in folder.rglob("*") if path.is_file()] == [folder / name]

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -103,7 +104,7 @@ def create(
             shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
         raise ScaffoldError(
-            f"cannot write `{error.filename2 or error.filename or target}`: {error.strerror}"
+            f"cannot write `{error.filename2 or error.filename or target}`: {error.strerror or error}"
         ) from error
     steps = _next_steps(target, slug, "specs/imported" if origin is not None else "specs", wheel)
     return steps + (start.old.describe_next_steps() if start is not None and start.old is not None else "")
@@ -115,18 +116,27 @@ def find_folder(name: str, folder: Path | None) -> Path:
 
 
 def _copy(staged: Path, place: Path) -> None:
-    """Copy a project into a new or empty folder; if this fails, delete the copies."""
-    is_new = not place.exists()
+    """Copy a project into a folder; if this fails, delete the copies.
+
+    Raises:
+        OSError: A file cannot be written, or has appeared in the meantime.
+    """
+    copies = [] if place.exists() else [place]
     place.mkdir(parents=True, exist_ok=True)
     try:
-        for file in sorted(staged.rglob("*")):  # a rename would fail across disks
-            copy = place / file.relative_to(staged)
-            copy.mkdir() if file.is_dir() else shutil.copy(file, copy)
+        for path in sorted(staged.rglob("*")):  # a rename would fail across disks
+            copy = place / path.relative_to(staged)
+            copy.mkdir() if path.is_dir() else copy.touch(exist_ok=False)
+            copies.append(copy)
+            if path.is_file():
+                shutil.copy(path, copy)
     except BaseException:
-        for part in place.iterdir():  # the folder itself may be the shell's working folder
-            shutil.rmtree(part) if part.is_dir() else part.unlink()
-        if is_new:
-            place.rmdir()
+        for copy in reversed(copies):
+            if copy.is_dir():
+                with suppress(OSError):  # another program has written to the folder
+                    copy.rmdir()
+            else:
+                copy.unlink(missing_ok=True)
         raise
 
 
